@@ -1,0 +1,105 @@
+"""The file formats of the pipeline: deterministic bytes out, checked and pickle-free in."""
+
+import hashlib
+import io
+import json
+import os
+import uuid
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from awt.errors import InputError
+
+FORMAT_VERSION = 1
+
+Arrays = dict[str, np.ndarray]
+Buffer = bytes | memoryview
+
+
+def encode_npz(arrays: Mapping[str, Any]) -> bytes:
+    """An uncompressed .npz; the same arrays in the same order give the same bytes."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})
+    return buffer.getvalue()
+
+
+def decode_npz(data: Buffer, source: str) -> Arrays:
+    """The arrays of an .npz; `source` names it in errors."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(f"{source}: not a readable .npz of plain arrays ({error})") from None
+
+
+def encode_npy(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.asarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def decode_npy(data: Buffer, source: str) -> np.ndarray:
+    try:
+        return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"{source}: not a readable .npy of a plain array ({error})") from None
+
+
+def encode_json(value: Any) -> bytes:
+    """Sorted, indented JSON; NaN and infinities are refused, since JSON has none."""
+    return (json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def decode_json(data: Buffer, source: str) -> Any:
+    try:
+        return json.loads(bytes(data))
+    except ValueError as error:
+        raise InputError(f"{source}: not readable JSON ({error})") from None
+
+
+def encode_csv(table: pd.DataFrame) -> bytes:
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def read(path: Path) -> bytes:
+    """A file's bytes, or an error that says which stage's output is missing."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing: run `dvc repro` (or `dvc checkout`) to bring it back") from None
+
+
+def read_json(path: Path) -> Any:
+    return decode_json(read(path), str(path))
+
+
+def read_npz(path: Path) -> Arrays:
+    return decode_npz(read(path), str(path))
+
+
+def write(path: Path, data: bytes) -> None:
+    """Writes a whole file or nothing: to a temporary name beside it, then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sha256(data: Buffer) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing: run `dvc repro` (or `dvc checkout`) to bring it back") from None

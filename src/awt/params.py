@@ -1,0 +1,232 @@
+"""Typed, validated parameters. params.yaml states every knob, so nothing here has a default but `runtime`.
+
+The types hold and check values; they compute nothing, so that a value in params.yaml (and thus in dvc.lock and
+in a cell's key) is the whole truth about a run.
+"""
+
+import difflib
+import json
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from awt.errors import InputError
+
+Method = Literal["awt", "random", "magnitude", "dense"]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Density = Annotated[float, Field(gt=0, le=1)]
+Positive = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Data(_Section):
+    name: Literal["digits", "mnist", "npz"]
+    root: str | None
+    path: str | None
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
+    validation: Annotated[float, Field(ge=0, lt=1)]
+    test: Share
+    limit: Positive | None
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _path_for_npz(self) -> Self:
+        if (self.name == "npz") != (self.path is not None):
+            raise ValueError("`path` names the file of `name: npz`, and is null for every other data set")
+        return self
+
+
+class Model(_Section):
+    name: Literal["mlp", "cnn"]
+    widths: tuple[Positive, ...]
+    init: Literal["glorot", "he", "lecun", "ntk"]
+
+    @model_validator(mode="after")
+    def _cnn_widths(self) -> Self:
+        if self.name == "cnn" and len(self.widths) != 3:
+            raise ValueError("`widths` of a cnn are three numbers: two convolutions, one dense layer")
+        return self
+
+
+class Threat(_Section):
+    norm: Literal["linf", "l2"]
+    eps: Annotated[float, Field(ge=0)]
+    eps_unit: Literal["pixel", "std"]
+    clip: bool
+
+
+class Attack(_Section):
+    steps: Positive
+    step_size: Annotated[float, Field(gt=0)] | None
+    random_start: bool
+
+
+class EvaluationAttack(Attack):
+    restarts: Positive
+
+    @model_validator(mode="after")
+    def _restarts_differ(self) -> Self:
+        if self.restarts > 1 and not self.random_start:
+            raise ValueError("`restarts` above 1 need `random_start: true`, or each is the same attack again")
+        return self
+
+
+class Kernel(_Section):
+    reference: Positive
+    tile: Positive
+
+
+class Search(_Section):
+    methods: Annotated[tuple[Method, ...], Field(min_length=1)]
+    densities: Annotated[tuple[Density, ...], Field(min_length=1)]
+    scope: Literal["layer", "global", "erk"]
+    epochs: Positive
+    batch: Positive
+    learning_rate: Annotated[float, Field(gt=0)]
+    gamma: Annotated[float, Field(ge=0)]
+    decay: Annotated[float, Field(ge=0)]
+    mask_every: Positive
+    probes: Positive
+    projected: bool
+    attack: Attack
+
+    @model_validator(mode="after")
+    def _no_repeats(self) -> Self:
+        for name in ("methods", "densities"):
+            values = getattr(self, name)
+            if len(set(values)) != len(values):
+                raise ValueError(f"`{name}` names something twice: {list(values)}")
+        return self
+
+
+class Retrain(_Section):
+    epochs: Positive
+    batch: Positive
+    learning_rate: Annotated[float, Field(gt=0)]
+    attack: Attack
+
+
+class Evaluate(_Section):
+    chunk: Positive
+    attack: EvaluationAttack
+
+
+class Resources(_Section):
+    """What one cell asks of the cluster; `gpus: null` means one where the cluster has any."""
+
+    cpus: Annotated[float, Field(gt=0)] = 1
+    gpus: Annotated[float, Field(ge=0)] | None = None
+    memory_gb: Annotated[float, Field(ge=0)] = 0
+
+
+class Runtime(_Section):
+    executor: Literal["ray", "serial"] = "ray"
+    device: Literal["auto", "cpu", "gpu"] = "auto"
+    store: str | None = None
+    retries: Annotated[int, Field(ge=0)] = 3
+    checkpoint_seconds: Annotated[float, Field(ge=0)] = 20
+    grace_seconds: Annotated[float, Field(ge=0)] = 30
+    resources: dict[str, Resources] = {}
+
+
+class Params(_Section):
+    root: str
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    data: Data
+    model: Model
+    threat: Threat
+    kernel: Kernel
+    search: Search
+    retrain: Retrain
+    evaluate: Evaluate
+    runtime: Runtime = Runtime()
+
+    @model_validator(mode="after")
+    def _seeds_differ(self) -> Self:
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"`seeds` names something twice: {list(self.seeds)}")
+        return self
+
+
+def load(path: Path = Path("params.yaml")) -> Params:
+    """Reads and validates a params.yaml; every fault found is in one InputError."""
+    try:
+        raw = YAML(typ="safe", pure=True).load(path)  # the YAML 1.2 reading that DVC itself uses
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} not found in {Path.cwd()}: run from the folder of an experiment (it has a params.yaml)"
+        ) from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not readable YAML: {' '.join(str(error).split())}") from None
+    return parse(raw, str(path))
+
+
+def parse(raw: Any, source: str) -> Params:
+    """Validates parameters already read; `source` names them in errors."""
+    if not isinstance(raw, dict):
+        raise InputError(f"{source}: expected a mapping of parameters, got {type(raw).__name__}")
+    try:
+        # through JSON, where pydantic's strict mode takes lists for tuples
+        return Params.model_validate_json(json.dumps(raw))
+    except ValidationError as error:
+        found = error.errors()
+        inner = {fault["loc"][:-1] for fault in found}
+        # a list with a bad item is also "too short": say the first only
+        faults = [_describe(fault) for fault in found if fault["loc"] not in inner]
+    except (TypeError, ValueError) as error:
+        faults = [str(error)]
+    raise InputError(f"{source}: " + "; ".join(faults))
+
+
+def _describe(fault: Any) -> str:
+    """One pydantic error as `key: what is wrong (got value)`, with a suggestion for a misspelt key."""
+    names = [str(part) for part in fault["loc"]]
+    where = ".".join(names) or "parameters"
+    if fault["type"] == "extra_forbidden":
+        known = list(_fields(names[:-1]))
+        close = difflib.get_close_matches(names[-1], known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known keys: {', '.join(known)}"
+        return f"{where}: unknown key; {hint}"
+    if fault["type"] == "missing":
+        return f"{where}: missing; the repository's params.yaml shows every key with its meaning"
+    message = fault["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    if fault["type"] == "value_error":
+        return f"{where}: {message}"
+    if fault["type"] == "literal_error":
+        close = difflib.get_close_matches(str(fault["input"]), _literals(fault["ctx"]["expected"]), n=1)
+        message += f"; did you mean `{close[0]}`?" if close else ""
+    return f"{where}: {message} (got {json.dumps(fault['input'])})"
+
+
+def _literals(expected: str) -> list[str]:
+    return [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+
+
+def _fields(names: list[str]) -> Iterator[str]:
+    """The keys of the section at a dotted path."""
+    section: type[BaseModel] = Params
+    for name in names:
+        field = section.model_fields.get(name)
+        found = list(_sections(field.annotation)) if field else []
+        if found:
+            section = found[0]
+    yield from section.model_fields
+
+
+def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        if issubclass(annotation, BaseModel):
+            yield annotation
+        return
+    for argument in get_args(annotation):
+        yield from _sections(argument)
