@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ Buffer = bytes | memoryview
 def encode_npz(arrays: Mapping[str, Any]) -> bytes:
     """An uncompressed .npz; the same arrays in the same order give the same bytes."""
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})
+    plain: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+    np.savez(buffer, allow_pickle=False, **plain)
     return buffer.getvalue()
 
 
@@ -33,7 +35,7 @@ def decode_npz(data: Buffer, source: str) -> Arrays:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
         raise InputError(f"{source}: not a readable .npz of plain arrays ({error})") from None
 
 

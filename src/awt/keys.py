@@ -1,9 +1,14 @@
 """Random keys: every random choice is named, and derived from an explicit seed."""
 
-import hashlib
+from __future__ import annotations
 
-import jax
+import hashlib
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import jax
 
 
 def _words(names: tuple[str | int, ...]) -> int:
@@ -13,6 +18,8 @@ def _words(names: tuple[str | int, ...]) -> int:
 
 def key(seed: int, *names: str | int) -> jax.Array:
     """A JAX key for one purpose, e.g. `key(seed, "search", "probes")`."""
+    import jax  # here, so that host-only code (the data stage) does not wait for it
+
     return jax.random.fold_in(jax.random.PRNGKey(seed), _words(names))
 
 

@@ -27,6 +27,14 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 class _Section(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """A section rebuilt from its JSON form, as it stands in a cell's parameters."""
+        return cls.model_validate(value, strict=False)
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
 
 class Data(_Section):
     name: Literal["digits", "mnist", "npz"]

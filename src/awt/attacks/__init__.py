@@ -1,0 +1,1 @@
+"""Adversarial examples: perturbations of inputs inside a norm ball, in pixel units."""

@@ -1,0 +1,111 @@
+"""The dense network's side of the search, computed once per initialisation and shared by every mask search.
+
+Batches are a fixed partition of the training set, so that what the search compares against (adversarial examples of
+the dense network, its outputs on them, its kernel times the probe vectors) can be computed ahead.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from awt.artifacts import Buffer, decode_npz, encode_npz
+from awt.attacks.ball import Ball, ball
+from awt.attacks.pgd import pgd
+from awt.data.dataset import decode
+from awt.errors import InputError
+from awt.keys import generator, key
+from awt.kernels.probe import kernel_product, random_signs
+from awt.models.network import Network, Weights, decode_weights, encode_weights
+from awt.models.zoo import build
+from awt.params import Attack, Model, Threat
+from awt.runtime import Context
+
+HELD_OUT_BATCHES = 8
+HELD_OUT_PROBES = 8
+
+
+def dense_side(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: initial weights; and by batch, adversarial examples of the dense network and its outputs on them."""
+    dataset = decode(inputs["dataset"], "dataset.npz")
+    network = build(Model.of(params["model"]), dataset)
+    threat = ball(Threat.of(params["threat"]), dataset.std)
+    attack = Attack.of(params["attack"])
+    weights = network.initialise(params["seed"])
+    indices = partition(len(dataset.train_y), params["batch"], params["seed"])
+    base = key(params["seed"], "dense side", "attack")
+    adversarial, outputs = [], []
+    for number, batch in enumerate(indices):
+        x, y = dataset.train_x[batch], dataset.train_y[batch]
+        moved, logits = _attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, number))
+        adversarial.append(np.asarray(moved))
+        outputs.append(np.asarray(logits))
+        context.progress(number + 1, len(indices))
+        context.check_stop()
+    arrays = {"indices": indices, "adversarial": np.stack(adversarial), "outputs": np.stack(outputs)}
+    return {"initial.npz": encode_weights(weights), "dense.npz": encode_npz(arrays)}
+
+
+def partition(points: int, batch: int, seed: int) -> np.ndarray:
+    """The fixed batches as point indices [batches, batch]; the ragged rest is left out."""
+    if batch > points:
+        raise InputError(f"search.batch: {batch} is more than the {points} training points")
+    order = generator(seed, "partition").permutation(points)
+    return order[: points // batch * batch].reshape(-1, batch)
+
+
+@partial(jax.jit, static_argnames=("network", "threat", "attack"))
+def _attacked(
+    network: Network, threat: Ball, attack: Attack, weights: Weights, x: jax.Array, y: jax.Array, key: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    moved = pgd(partial(network.apply, weights), threat, attack, x, y, key)
+    return moved, network.apply(weights, moved)
+
+
+def probe_products(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: Θ₀(X, X̃₀)v for the probes of every epoch and batch, and for the held-out probes of the curves."""
+    dataset = decode(inputs["dataset"], "dataset.npz")
+    network = build(Model.of(params["model"]), dataset)
+    weights = decode_weights(inputs["initial"], "initial.npz")
+    side = decode_npz(inputs["dense"], "dense.npz")
+    x, moved = jnp.asarray(dataset.train_x[side["indices"]]), jnp.asarray(side["adversarial"])
+    seed, probes, epochs = params["seed"], params["probes"], params["epochs"]
+    products = np.zeros((epochs, *side["outputs"].shape[:1], probes, *side["outputs"].shape[1:]), np.float32)
+    for epoch in range(epochs):
+        products[epoch] = _products(network, weights, x, moved, search_key(seed, epoch), probes)
+        context.progress(epoch + 1, epochs)
+        context.check_stop()
+    first = slice(0, HELD_OUT_BATCHES)
+    held_out = _products(network, weights, x[first], moved[first], held_out_key(seed), HELD_OUT_PROBES)
+    return {"probe.npz": encode_npz({"products": products, "held_out": held_out})}
+
+
+@partial(jax.jit, static_argnames=("network", "probes"))
+def _products(
+    network: Network, weights: Weights, x: jax.Array, moved: jax.Array, key: jax.Array, probes: int
+) -> jax.Array:
+    """Θ₀v by batch and probe: [batches, probes, n, k]."""
+
+    def batch(number_x_moved: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        number, x, moved = number_x_moved
+        classes = jax.eval_shape(network.apply, weights, x).shape[-1]
+        vectors = probe_vectors(key, number, probes, x.shape[0], classes)
+        return jax.vmap(partial(kernel_product, network.apply, weights, x, moved))(vectors)
+
+    return jax.lax.map(batch, (jnp.arange(x.shape[0]), x, moved))
+
+
+def search_key(seed: int, epoch: int) -> jax.Array:
+    return key(seed, "probes", epoch)
+
+
+def held_out_key(seed: int) -> jax.Array:
+    return key(seed, "held-out probes")
+
+
+def probe_vectors(key: jax.Array, batch: jax.Array, probes: int, points: int, classes: int) -> jax.Array:
+    """The probes of one batch under an epoch's key: fresh for each, the same for dense and sparse network."""
+    return random_signs(jax.random.fold_in(key, batch), (probes, points, classes))

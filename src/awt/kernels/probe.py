@@ -1,0 +1,24 @@
+"""The probe estimator: a tangent kernel times a vector, without the kernel, for any network.
+
+For random signs v, E‖(Θ − Θˢ)v‖² = ‖Θ − Θˢ‖_F²; Θ(x, x̃)v is one VJP at x̃ and one JVP at x.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Function = Callable[[Any, jax.Array], jax.Array]
+
+
+def kernel_product(function: Function, weights: Any, x: jax.Array, other: jax.Array, vector: jax.Array) -> jax.Array:
+    """Θ(x, other) v for v [n', k]: [n, k]. With function w ↦ f(m⊙w) this is the projected kernel."""
+    _, pull = jax.vjp(lambda w: function(w, other), weights)
+    (tangent,) = pull(vector)
+    _, product = jax.jvp(lambda w: function(w, x), (weights,), (tangent,))
+    return product
+
+
+def random_signs(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    return jax.random.rademacher(key, shape, dtype=jnp.float32)

@@ -1,0 +1,1 @@
+"""Where results come from: run records, and what the pipeline declares."""

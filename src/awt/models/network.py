@@ -1,0 +1,81 @@
+"""A network: a sequence of layers, its weights and masks as plain dictionaries by layer name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from awt.artifacts import Arrays, Buffer, decode_npz, encode_npz
+from awt.keys import key
+from awt.models.layers import Conv, Dense, Layer, LayerWeights, Weighted
+
+Weights = dict[str, LayerWeights]
+Masks = dict[str, jax.Array]  # boolean, one a kernel; biases are never pruned
+
+
+@dataclass(frozen=True)
+class Network:
+    """f(θ, x) for x [n, height, width, channels] in [0, 1]; hashable, so that it can be a static argument of jit."""
+
+    layers: tuple[Layer, ...]
+
+    @property
+    def weighted(self) -> tuple[Weighted, ...]:
+        return tuple(layer for layer in self.layers if isinstance(layer, Dense | Conv))
+
+    @property
+    def kernel_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {layer.name: layer.kernel_shape for layer in self.weighted}
+
+    def initialise(self, seed: int) -> Weights:
+        return {layer.name: layer.initialise(key(seed, "initialise", layer.name)) for layer in self.weighted}
+
+    def apply(self, weights: Weights, x: jax.Array) -> jax.Array:
+        """Logits [n, classes]."""
+        return self.tapped(weights, x, {})[0]
+
+    def tapped(self, weights: Weights, x: jax.Array, taps: Mapping[str, jax.Array]) -> tuple[jax.Array, Masks]:
+        """Logits, and each weighted layer's input features; taps are added to the layers' outputs.
+
+        The gradient with respect to a tap is what is back-propagated to that layer: with the features, all that the
+        layer's part of a tangent kernel is made of.
+        """
+        features = {}
+        for layer in self.layers:
+            if isinstance(layer, Dense | Conv):
+                features[layer.name] = layer.features(x)
+                x = layer.apply(weights[layer.name], x)
+                x = x + taps[layer.name] if layer.name in taps else x
+            else:
+                x = layer(x)
+        return x, features
+
+
+def apply_mask(weights: Weights, mask: Masks) -> Weights:
+    """m ⊙ θ."""
+    return {
+        name: {"kernel": layer["kernel"] * mask[name], "bias": layer["bias"]} for name, layer in weights.items()
+    }
+
+
+def encode_weights(weights: Weights) -> bytes:
+    return encode_npz({f"{name}/{part}": array for name, layer in weights.items() for part, array in layer.items()})
+
+
+def decode_weights(data: Buffer, source: str) -> Weights:
+    weights: dict[str, dict[str, np.ndarray]] = {}
+    for name, array in decode_npz(data, source).items():
+        layer, part = name.split("/")
+        weights.setdefault(layer, {})[part] = array
+    return jax.tree.map(jnp.asarray, weights)
+
+
+def encode_mask(mask: Masks) -> bytes:
+    return encode_npz({name: np.asarray(kept, bool) for name, kept in mask.items()})
+
+
+def decode_mask(data: Buffer, source: str) -> Masks:
+    arrays: Arrays = decode_npz(data, source)
+    return {name: jnp.asarray(kept) for name, kept in arrays.items()}

@@ -1,0 +1,40 @@
+"""What the report is made from, already read: nothing in this package touches a file."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from awt.params import Params
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The outcome of an experiment.
+
+    Attributes:
+        params: its parameters.
+        dataset: name, shape, classes, counts per part, mean, std, sources.
+        results: method, density, seed, natural, adversarial (shares in 0..1), points.
+        search: method, density, seed, epoch, target_distance, kernel_distance, kernel_distance_error,
+            changed; rows only of the methods that search.
+        retrain: method, density, seed, epoch, loss, train_adversarial, validation_natural,
+            validation_adversarial; validation is NaN without a validation part.
+        spectrum: seed, index, eigenvalue (descending), of the class-traced tangent kernel.
+        masks: one {method, density, seed, file, kept, total, layers: {name: {kept, size}}} per ticket.
+        versions: package to version.
+        hashes: artifact to its sha256.
+        records: stage to a relative link to its run record. Linked, never embedded: a record has times and
+            hosts, and the report is to be the same bytes wherever it is made.
+    """
+
+    params: Params
+    dataset: dict[str, Any]
+    results: pd.DataFrame
+    search: pd.DataFrame
+    retrain: pd.DataFrame
+    spectrum: pd.DataFrame
+    masks: list[dict[str, Any]]
+    versions: dict[str, str]
+    hashes: dict[str, str]
+    records: dict[str, str]

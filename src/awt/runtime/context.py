@@ -1,0 +1,79 @@
+"""What a running cell sees of the world: a folder for checkpoints, a log, progress, and whether to stop."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from awt.errors import Interrupted
+
+REPORT_SECONDS = 0.5
+
+Report = Callable[[list[str], dict[str, Any] | None], bool]
+"""Takes new log lines and the latest progress, and answers whether a stop was asked for."""
+
+
+class StopFlag:
+    """Set by SIGTERM and Ctrl-C while `catching`; a second signal gets the usual treatment."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    @contextmanager
+    def catching(self) -> Iterator["StopFlag"]:
+        if threading.current_thread() is not threading.main_thread():
+            yield self
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.is_set = True
+            signal.signal(signal.Signals(number), before[signal.Signals(number)])
+
+        for number in before:
+            signal.signal(number, stop)
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@dataclass
+class Context:
+    """Handed to every cell function as its third argument."""
+
+    checkpoints: Path
+    checkpoint_seconds: float
+    report: Report
+    stop: StopFlag = field(default_factory=StopFlag)
+    _lines: list[str] = field(default_factory=list)
+    _reported: float = 0.0
+
+    def log(self, text: str) -> None:
+        """Adds a line to the cell's log, seen with `awt logs`."""
+        self._lines.append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}")
+
+    def progress(self, done: int, total: int, **metrics: float) -> None:
+        """Tells how far the cell is; cheap, since only some calls are passed on."""
+        if time.monotonic() - self._reported >= REPORT_SECONDS:
+            self.flush({"done": done, "total": total, "metrics": metrics})
+
+    def flush(self, progress: dict[str, Any] | None = None) -> None:
+        lines, self._lines = self._lines, []
+        self._reported = time.monotonic()
+        if self.report(lines, progress):
+            self.stop.is_set = True
+
+    def stop_requested(self) -> bool:
+        return self.stop.is_set
+
+    def check_stop(self) -> None:
+        """For cells without checkpoints: ends the cell if a stop was asked for."""
+        if self.stop.is_set:
+            raise Interrupted("stopped before the end")

@@ -1,0 +1,152 @@
+"""The executor interface: cells in, finished entries of the store out, computing only what the store lacks."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from awt.artifacts import encode_json, write
+from awt.errors import Interrupted, WorkError
+from awt.params import Resources, Runtime
+from awt.runtime.cell import Cell, Surroundings, to_json
+from awt.runtime.progress import Progress
+from awt.runtime.store import Entry, Store
+from awt.runtime.worker import Outcome, Task
+
+
+@dataclass
+class Stats:
+    """What a stage's cells cost, for its run record."""
+
+    computed: int = 0
+    reused: int = 0
+    retried: int = 0
+    cells: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Executor(ABC):
+    """Runs cells. Subclasses say where; the store, the log and the record are the same for all."""
+
+    def __init__(self, stage: str, runtime: Runtime, store: Store, code: str) -> None:
+        self.stage = stage
+        self.runtime = runtime
+        self.store = store
+        self.code = code
+        self.stats = Stats()
+        self._surroundings: Surroundings | None = None
+
+    @property
+    def surroundings(self) -> Surroundings:
+        if self._surroundings is None:
+            self._surroundings = Surroundings(self.code, self._platform())
+        return self._surroundings
+
+    def run(self, cells: Sequence[Cell]) -> list[Entry]:
+        """The entries of cells, in their order; what is in the store is reused, the rest computed.
+
+        When cells fail the others still finish; then the failures are raised.
+        """
+        keys = [self.surroundings.key(cell) for cell in cells]
+        entries = {key: entry for key in dict.fromkeys(keys) if (entry := self.store.find(key))}
+        missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in entries}
+        self.stats.reused += len(entries)
+        self._note(entries, cells, keys, reused=True)
+        failures: list[tuple[str, Outcome]] = []
+        with Progress(self.stage, len(entries) + len(missing), reused=len(entries)) as progress:
+            for key, outcome in self._compute(missing, progress) if missing else ():
+                label = missing[key].label
+                if outcome.failure:
+                    if outcome.failure != "interrupted":
+                        progress.fail(label, outcome.message)
+                    failures.append((key, outcome))
+                    continue
+                entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
+                self.stats.computed += 1
+                progress.finish(label, outcome.seconds)
+        self._note({key: entries[key] for key in missing if key in entries}, cells, keys, reused=False)
+        if failures:
+            self._raise(failures, missing)
+        return [entries[key] for key in keys]
+
+    def close(self) -> None:  # noqa: B027  (only Ray has something to close)
+        """Gives back what the executor holds."""
+
+    @abstractmethod
+    def _platform(self) -> str:
+        """The kind of device that cells will run on."""
+
+    @abstractmethod
+    def _compute(self, missing: dict[str, Cell], progress: Progress) -> Iterator[tuple[str, Outcome]]:
+        """Runs cells and yields their outcomes as they come."""
+
+    def resources(self, kind: str) -> Resources:
+        return self.runtime.resources.get(kind, self.runtime.resources.get("default", Resources()))
+
+    def _task(self, key: str, cell: Cell, pinned_cores: int) -> Task:
+        write(self.store.work(key) / "cell.json", encode_json(to_json(cell) | {"stage": self.stage}))
+        return Task(
+            key=key,
+            label=cell.label,
+            function=cell.function,
+            params=dict(cell.params),
+            digests={name: source.sha256 for name, source in cell.inputs.items()},
+            platform=self.surroundings.platform,
+            checkpoints=str(self.store.checkpoints(key).absolute()),
+            checkpoint_seconds=self.runtime.checkpoint_seconds,
+            pinned_cores=pinned_cores,
+        )
+
+    def _append_log(self, key: str, lines: list[str]) -> None:
+        if lines:
+            with self.store.log(key).open("a", encoding="utf-8") as log:
+                log.writelines(f"{line}\n" for line in lines)
+
+    def _about(self, cell: Cell, outcome: Outcome) -> dict[str, Any]:
+        return {
+            "cell": to_json(cell),
+            "stage": self.stage,
+            "surroundings": asdict(self.surroundings),
+            "host": outcome.host,
+            "device": outcome.device,
+            "seconds": round(outcome.seconds, 3),
+            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+
+    def _note(self, entries: dict[str, Entry], cells: Sequence[Cell], keys: list[str], reused: bool) -> None:
+        labels = {key: cell.label for key, cell in zip(keys, cells, strict=True)}
+        self.stats.cells += [
+            {
+                "key": key,
+                "label": labels[key],
+                "reused": reused,
+                "host": entry.about.get("host"),
+                "device": entry.about.get("device"),
+                "seconds": entry.about.get("seconds"),
+            }
+            for key, entry in entries.items()
+        ]
+
+    def _raise(self, failures: list[tuple[str, Outcome]], missing: dict[str, Cell]) -> None:
+        key, outcome = next(((k, o) for k, o in failures if o.failure != "interrupted"), failures[0])
+        if outcome.failure == "interrupted":
+            raise Interrupted("interrupted; finished cells and checkpoints are kept, run again to continue")
+        error = outcome.error(missing[key].label)
+        if outcome.failure == "fault":
+            others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+            raise WorkError(f"{error}{others}; see `awt logs {key[:12]}`, debug with `awt rerun {key[:12]} --serial`")
+        raise error
+
+
+def open_executor(stage: str, runtime: Runtime, store: Store, code: str) -> Executor:
+    """The executor that the parameters ask for."""
+    if runtime.executor == "serial":
+        from awt.runtime.serial_executor import SerialExecutor
+
+        return SerialExecutor(stage, runtime, store, code)
+    from awt.runtime.ray_executor import RayExecutor
+
+    return RayExecutor(stage, runtime, store, code)

@@ -1,0 +1,235 @@
+"""Cells as Ray tasks, on the cluster at RAY_ADDRESS or on one started here when the first cell must be computed."""
+
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import awt
+from awt.artifacts import read
+from awt.errors import InputError, WorkError
+from awt.params import Resources, Runtime
+from awt.runtime import device
+from awt.runtime.cell import Cell, Source
+from awt.runtime.context import StopFlag
+from awt.runtime.executor import Executor
+from awt.runtime.progress import Progress
+from awt.runtime.store import Store
+from awt.runtime.worker import Outcome, Task, execute
+
+IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound memory
+POLL_SECONDS = 0.25
+UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
+
+
+class Monitor:
+    """An actor between driver and workers: log lines and progress one way, the wish to stop the other."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[str, list[str], dict[str, Any] | None]] = []
+        self._stop = False
+
+    def report(self, key: str, lines: list[str], progress: dict[str, Any] | None) -> bool:
+        self._events.append((key, lines, progress))
+        return self._stop
+
+    def drain(self) -> list[tuple[str, list[str], dict[str, Any] | None]]:
+        events, self._events = self._events, []
+        return events
+
+    def stop(self) -> None:
+        self._stop = True
+
+
+def run_task(task: Task, names: list[str], monitor: Any, *buffers: Any) -> Outcome:
+    """The remote function: one cell, its inputs already fetched from the object store."""
+    import ray
+
+    def report(lines: list[str], progress: dict[str, Any] | None) -> bool:
+        try:
+            return bool(ray.get(monitor.report.remote(task.key, lines, progress)))
+        except ray.exceptions.RayError:
+            return False  # progress is a courtesy: the cell goes on without it
+
+    return execute(task, {name: memoryview(data) for name, data in zip(names, buffers, strict=True)}, report)
+
+
+class RayExecutor(Executor):
+    def __init__(self, stage: str, runtime: Runtime, store: Store, code: str) -> None:
+        super().__init__(stage, runtime, store, code)
+        self._address = os.environ.get("RAY_ADDRESS", "")
+        self._ray: Any = None
+        self._refs: dict[str, Any] = {}
+        if self._address:
+            _check_reachable(self._address)
+
+    def close(self) -> None:
+        if self._ray is not None:
+            self._ray.shutdown()
+            self._ray = None
+
+    def _platform(self) -> str:
+        if self.runtime.device == "cpu":
+            return "cpu"
+        if not self._address:
+            return device.platform(self.runtime.device, device.local_gpus(), "this machine")
+        self._connect()
+        kinds = [name.split(":", 1)[1] for name in self._ray.cluster_resources() if name.startswith("accelerator_type:")]
+        gpus = (kinds or ["unknown"]) if self._ray.cluster_resources().get("GPU", 0) else []
+        return device.platform(self.runtime.device, gpus, f"the cluster at {self._address}")
+
+    def _connect(self) -> None:
+        if self._ray is not None:
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        import ray
+
+        common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "awt"}
+        try:
+            if self._address:
+                # the workers get this very code, whatever is installed on their machines
+                package = str(Path(awt.__file__).parent)
+                ray.init(address=self._address, runtime_env={"py_modules": [package]}, **common)
+            else:
+                ray.init(address="local", num_cpus=_cpus(), include_dashboard=False, **common)
+        except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
+            where = f"join the Ray cluster at {self._address}" if self._address else "start Ray"
+            raise WorkError(f"could not {where}: {error}") from None
+        self._ray = ray
+
+    def _compute(self, missing: dict[str, Cell], progress: Progress) -> Iterator[tuple[str, Outcome]]:
+        self._connect()
+        for kind in {cell.kind for cell in missing.values()}:
+            self._check_satisfiable(kind)
+        try:
+            with StopFlag().catching() as stop:
+                yield from self._drive(missing, progress, stop)
+        except self._ray.exceptions.RaySystemError as error:
+            raise WorkError(f"lost the Ray cluster: {error}; finished cells are kept, run again to continue") from None
+
+    def _drive(self, missing: dict[str, Cell], progress: Progress, stop: StopFlag) -> Iterator[tuple[str, Outcome]]:
+        """Keeps a bounded number of tasks in flight, passes their reports on, retries those whose worker died."""
+        monitor = self._ray.remote(Monitor).options(num_cpus=0).remote()
+        waiting = deque(missing)
+        running: dict[Any, str] = {}
+        attempts = dict.fromkeys(missing, 0)
+        limit = max(1, int(IN_FLIGHT * self._ray.cluster_resources().get("CPU", 1)))
+        idle_since = stop_since = time.monotonic()
+        stopping = False
+        while running or (waiting and not stopping):
+            while waiting and len(running) < limit and not stopping:
+                key = waiting.popleft()
+                running[self._submit(key, missing[key], monitor)] = key
+            ready, _ = self._ray.wait(list(running), num_returns=1, timeout=POLL_SECONDS)
+            self._pass_on(monitor, missing, progress)
+            if stop.is_set and not stopping:
+                stopping, stop_since = True, time.monotonic()
+                monitor.stop.remote()
+            for reference in ready:
+                key = running.pop(reference)
+                outcome = self._outcome(reference)
+                if outcome.failure == "fault" and not outcome.trace and attempts[key] < self.runtime.retries:
+                    attempts[key] += 1
+                    self.stats.retried += 1
+                    self._append_log(key, [f"attempt {attempts[key]} lost: {outcome.message}"])
+                    progress.retry(missing[key].label, outcome.message)
+                    waiting.append(key)
+                else:
+                    self._pass_on(monitor, missing, progress)
+                    yield key, outcome
+            if ready or progress.running:
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since > UNSATISFIABLE_SECONDS:
+                for kind in {missing[key].kind for key in running.values()}:
+                    self._check_satisfiable(kind)
+            if stopping and time.monotonic() - stop_since > self.runtime.grace_seconds:
+                break
+        if stopping:
+            for key in [*running.values(), *waiting]:
+                yield key, Outcome(failure="interrupted", message="stopped")
+
+    def _submit(self, key: str, cell: Cell, monitor: Any) -> Any:
+        wanted = self._wanted(cell.kind)
+        task = self._task(key, cell, pinned_cores=int(wanted.cpus))
+        buffers = [self._input(source) for source in cell.inputs.values()]
+        options: dict[str, Any] = {"num_cpus": wanted.cpus, "num_gpus": wanted.gpus, "max_retries": 0}
+        if wanted.memory_gb:
+            options["memory"] = int(wanted.memory_gb * 2**30)
+        remote = self._ray.remote(run_task).options(**options)
+        return remote.remote(task, list(cell.inputs), monitor, *buffers)
+
+    def _input(self, source: Source) -> Any:
+        """A file in the object store, put there once however many cells read it."""
+        if source.sha256 not in self._refs:
+            import numpy as np
+
+            # as an array, so that every worker of a node reads the same memory
+            self._refs[source.sha256] = self._ray.put(np.frombuffer(read(source.path), np.uint8))
+        return self._refs[source.sha256]
+
+    def _outcome(self, reference: Any) -> Outcome:
+        try:
+            outcome: Outcome = self._ray.get(reference)
+            return outcome
+        except self._ray.exceptions.RayTaskError as error:
+            return Outcome(failure="fault", message=str(error).splitlines()[-1], trace=str(error))
+        except self._ray.exceptions.RayError as error:
+            reason = next(iter(str(error).splitlines()), "")
+            return Outcome(failure="fault", message=f"its worker was lost ({type(error).__name__}: {reason})")
+
+    def _pass_on(self, monitor: Any, missing: dict[str, Cell], progress: Progress) -> None:
+        try:
+            events = self._ray.get(monitor.drain.remote(), timeout=5)
+        except self._ray.exceptions.RayError:
+            return
+        for key, lines, latest in events:
+            self._append_log(key, lines)
+            if latest is None:
+                progress.start(missing[key].label)
+            else:
+                progress.update(missing[key].label, latest)
+
+    def _wanted(self, kind: str) -> Resources:
+        resources = self.resources(kind)
+        if resources.gpus is None:
+            resources = resources.model_copy(update={"gpus": 0 if self.surroundings.platform == "cpu" else 1})
+        return resources
+
+    def _check_satisfiable(self, kind: str) -> None:
+        """A task that no node can ever run would wait for ever: say so instead."""
+        wanted = self._wanted(kind)
+        need = {"CPU": wanted.cpus, "GPU": wanted.gpus or 0, "memory": wanted.memory_gb * 2**30}
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        if any(all(node.get(name, 0) >= amount for name, amount in need.items()) for node in nodes):
+            return
+        asked = f"{wanted.cpus:g} CPUs, {wanted.gpus:g} GPUs, {wanted.memory_gb:g} GB"
+        offered = "; ".join(
+            f"{node.get('CPU', 0):g} CPUs, {node.get('GPU', 0):g} GPUs, {node.get('memory', 0) / 2**30:.1f} GB"
+            for node in nodes
+        )
+        raise InputError(f"runtime.resources: a {kind} cell asks for {asked}, which no node has ({offered})")
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_reachable(address: str) -> None:
+    """Ray waits long for an address that nobody listens on; a plain connection tells at once."""
+    if address in ("auto", "local"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
+            return
+    except ValueError:
+        raise InputError(f"RAY_ADDRESS: {address!r} is not host:port (or ray://host:port)") from None
+    except OSError as error:
+        raise InputError(
+            f"RAY_ADDRESS: no Ray cluster answers at {address} ({error}); start one with `ray start --head`, "
+            "or unset RAY_ADDRESS to run on this machine"
+        ) from None

@@ -1,0 +1,125 @@
+"""Long loops that survive a kill: steps run in time-sized pieces, checkpointed with orbax, resumed exactly.
+
+The result does not depend on where the pieces end: `advance` takes the range of steps as ordinary (traced) values,
+so that one compiled program runs pieces of any length.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+
+from awt.errors import Interrupted, WorkError, is_disk_full
+from awt.runtime.context import Context
+
+PIECE_SECONDS = 1.0  # a stop is answered, and progress shown, about this often
+
+Row = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Epochs of steps on a state (a pytree of arrays).
+
+    `advance(state, epoch, start, stop)` does steps start..stop of an epoch; `close_epoch(state, epoch)` returns the
+    state that the next epoch starts with and a row of the epoch's figures.
+    """
+
+    epochs: int
+    steps_per_epoch: int
+    advance: Callable[[Any, int, int, int], Any]
+    close_epoch: Callable[[Any, int], tuple[Any, Row]]
+
+
+def run(loop: Loop, state: Any, context: Context) -> tuple[Any, list[Row]]:
+    """Runs a loop to its end, from its newest checkpoint if there is one; returns the state and a row an epoch."""
+    total = loop.epochs * loop.steps_per_epoch
+    rows: list[Row] = []
+    with Checkpoints(context.checkpoints) as checkpoints:
+        step, state, rows = checkpoints.restore(state, context)
+        saved = time.monotonic()
+        piece = min(8, loop.steps_per_epoch)
+        while step < total:
+            epoch, start = divmod(step, loop.steps_per_epoch)
+            stop = min(start + piece, loop.steps_per_epoch)
+            began = time.monotonic()
+            state = jax.block_until_ready(loop.advance(state, epoch, start, stop))
+            piece = _next_piece(stop - start, time.monotonic() - began, piece)
+            step += stop - start
+            if stop == loop.steps_per_epoch:
+                state, row = loop.close_epoch(state, epoch)
+                _check_finite(row, epoch)
+                rows.append({"epoch": epoch + 1, **row})
+                context.log(" ".join(f"{name}={value:.6g}" for name, value in rows[-1].items()))
+            context.progress(step, total, **(rows[-1] if rows else {}))
+            if context.stop_requested():
+                checkpoints.save(step, state, rows)
+                raise Interrupted(f"stopped and checkpointed at step {step} of {total}")
+            if time.monotonic() - saved >= context.checkpoint_seconds and step < total:
+                checkpoints.save(step, state, rows)
+                saved = time.monotonic()
+    return state, rows
+
+
+def _next_piece(steps: int, seconds: float, piece: int) -> int:
+    """Steps worth about PIECE_SECONDS, growing at most fourfold at a time (the first piece also compiles)."""
+    wanted = math.ceil(PIECE_SECONDS * steps / max(seconds, 1e-6))
+    return max(1, min(wanted, 4 * piece))
+
+
+def _check_finite(row: Row, epoch: int) -> None:
+    for name, value in row.items():
+        if math.isinf(value) or (math.isnan(value) and not name.startswith("validation")):
+            raise WorkError(f"{name} is {value} after epoch {epoch + 1}: the run diverged; lower its learning rate")
+
+
+class Checkpoints:
+    """Orbax checkpoints of one cell: the state's arrays and the rows so far, by step."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+        self._manager: ocp.CheckpointManager | None = None
+
+    def __enter__(self) -> "Checkpoints":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._manager is not None:
+            self._manager.close()
+
+    def save(self, step: int, state: Any, rows: list[Row]) -> None:
+        args = ocp.args.Composite(state=ocp.args.StandardSave(state), rows=ocp.args.JsonSave(rows))
+        try:
+            self._open().save(step, args=args)
+            self._open().wait_until_finished()
+        except Exception as error:
+            if is_disk_full(error):
+                raise OSError(28, "No space left on device", str(self._folder)) from error
+            raise
+
+    def restore(self, state: Any, context: Context) -> tuple[int, Any, list[Row]]:
+        """The newest checkpoint that can be read, or step 0 and the state given."""
+        if not self._folder.exists():
+            return 0, state, []
+        template = jax.tree.map(ocp.utils.to_shape_dtype_struct, state)
+        args = ocp.args.Composite(state=ocp.args.StandardRestore(template), rows=ocp.args.JsonRestore())
+        for step in sorted(self._open().all_steps(), reverse=True):
+            try:
+                found = self._open().restore(step, args=args)
+            except Exception as error:
+                context.log(f"checkpoint {step} is unreadable ({type(error).__name__}), trying an older one")
+                continue
+            context.log(f"resumed at step {step}")
+            return step, found.state, found.rows
+        return 0, state, []
+
+    def _open(self) -> ocp.CheckpointManager:
+        if self._manager is None:
+            options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
+            self._manager = ocp.CheckpointManager(self._folder, options=options)
+        return self._manager

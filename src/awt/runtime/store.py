@@ -1,0 +1,128 @@
+"""The content-addressed store of finished cells, and the working files (spec, log, checkpoints) of unfinished ones.
+
+    cells/ab/abcd…/   meta.json and the files that the cell returned; appears whole, by a rename
+    work/abcd…/       cell.json, log, checkpoints/
+    corrupt/          entries whose content no longer matches their digests, moved aside
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from awt.artifacts import encode_json, sha256, sha256_file
+from awt.errors import InputError
+from awt.runtime.cell import Source
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A finished cell: where its files are, their digests, and how it came about."""
+
+    key: str
+    folder: Path
+    digests: Mapping[str, str]
+    about: Mapping[str, Any]
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def read(self, name: str) -> bytes:
+        return self.path(name).read_bytes()
+
+    def source(self, name: str) -> Source:
+        """A file of this entry as the input of another cell."""
+        return Source(self.path(name), self.digests[name])
+
+
+class Store:
+    """Cells by key, under one folder that several runs, and nodes with a shared disk, may use at once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        if "://" in str(root):
+            raise InputError(f"runtime.store: {root}: only folders are supported, not URLs")
+        try:
+            for name in ("cells", "work"):
+                (root / name).mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise InputError(f"runtime.store: {root} is a file, or lies under one: name a folder") from None
+        except PermissionError:
+            raise InputError(f"runtime.store: {root} cannot be created or is not writable") from None
+        if not os.access(root / "cells", os.W_OK):
+            raise InputError(f"runtime.store: {root} is not writable")
+
+    def find(self, key: str) -> Entry | None:
+        """The entry of a key, verified by its digests; a damaged one is moved aside and counts as absent."""
+        entry = self._entry(key)
+        if entry is None or self.is_intact(entry):
+            return entry
+        (self.root / "corrupt").mkdir(exist_ok=True)
+        os.rename(entry.folder, self.root / "corrupt" / f"{key}-{uuid.uuid4().hex[:8]}")
+        return None
+
+    def put(self, key: str, files: Mapping[str, bytes], about: Mapping[str, Any]) -> Entry:
+        """Keeps a finished cell: the whole entry appears at once, or none of it does."""
+        digests = {name: sha256(data) for name, data in files.items()}
+        temporary = self.root / "cells" / f".{uuid.uuid4().hex}"
+        folder = self._folder(key)
+        try:
+            temporary.mkdir()
+            for name, data in files.items():
+                (temporary / name).write_bytes(data)
+            meta = {"key": key, "digests": digests, "about": dict(about)}
+            (temporary / "meta.json").write_bytes(encode_json(meta))
+            folder.parent.mkdir(exist_ok=True)
+            with contextlib.suppress(FileExistsError, OSError) if folder.exists() else contextlib.nullcontext():
+                os.rename(temporary, folder)  # where another run was first, its entry stays
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(self.checkpoints(key), ignore_errors=True)
+        return Entry(key, folder, digests, about)
+
+    def is_intact(self, entry: Entry) -> bool:
+        try:
+            return all(sha256_file(entry.path(name)) == digest for name, digest in entry.digests.items())
+        except (OSError, InputError):
+            return False
+
+    def drop(self, key: str) -> int:
+        """Removes a cell and its working files; returns the bytes freed."""
+        freed = 0
+        for folder in (self._folder(key), self.work(key)):
+            freed += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            shutil.rmtree(folder, ignore_errors=True)
+        return freed
+
+    def keys(self) -> Iterator[str]:
+        """Keys of all cells, finished or begun."""
+        finished = {path.name for path in (self.root / "cells").glob("??/*")}
+        begun = {path.name for path in (self.root / "work").iterdir()}
+        yield from sorted(finished | begun)
+
+    def work(self, key: str) -> Path:
+        return self.root / "work" / key
+
+    def log(self, key: str) -> Path:
+        return self.work(key) / "log"
+
+    def checkpoints(self, key: str) -> Path:
+        return self.work(key) / "checkpoints"
+
+    def _folder(self, key: str) -> Path:
+        return self.root / "cells" / key[:2] / key
+
+    def _entry(self, key: str) -> Entry | None:
+        folder = self._folder(key)
+        try:
+            meta = json.loads((folder / "meta.json").read_bytes())
+            return Entry(key, folder, meta["digests"], meta["about"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            return Entry(key, folder, {"meta.json": "unreadable"}, {})

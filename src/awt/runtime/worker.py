@@ -1,0 +1,114 @@
+"""Running one cell in the process at hand, whichever executor that belongs to."""
+
+import importlib
+import os
+import socket
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from awt.artifacts import sha256
+from awt.errors import DISK_FULL, AwtError, InputError, Interrupted, WorkError, is_disk_full
+from awt.runtime.context import Context, Report
+from awt.runtime.cores import pin
+
+Failure = Literal["input", "work", "interrupted", "fault"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell as it is sent to a worker: everything but the inputs' bytes."""
+
+    key: str
+    label: str
+    function: str
+    params: dict[str, Any]
+    digests: dict[str, str]
+    platform: str
+    checkpoints: str
+    checkpoint_seconds: float
+    pinned_cores: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a cell: its files, or how it failed."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    failure: Failure | None = None
+    message: str = ""
+    trace: str = ""
+    seconds: float = 0.0
+    host: str = ""
+    device: str = ""
+
+    def error(self, label: str) -> AwtError:
+        kind = InputError if self.failure == "input" else WorkError
+        return kind(f"cell {label}: {self.message}")
+
+
+def execute(task: Task, inputs: Mapping[str, bytes | memoryview], report: Report) -> Outcome:
+    """Runs a cell and returns its outcome; never raises, so that nothing but plain data travels back."""
+    started = time.monotonic()
+    context = Context(Path(task.checkpoints), task.checkpoint_seconds, report)
+    device = ""
+    with context.stop.catching():
+        try:
+            context.log(f"start {task.label} on {socket.gethostname()} (pid {os.getpid()})")
+            context.flush()
+            context.check_stop()
+            _verify(task, inputs)
+            device = _prepare_device(task)
+            files = _function(task.function)(task.params, inputs, context)
+            outcome = Outcome(files=files)
+        except Interrupted as error:
+            outcome = Outcome(failure="interrupted", message=str(error))
+        except InputError as error:
+            outcome = Outcome(failure="input", message=str(error))
+        except AwtError as error:
+            outcome = Outcome(failure="work", message=str(error))
+        except Exception as error:
+            full = is_disk_full(error)
+            message = DISK_FULL.format(error="while checkpointing") if full else f"{type(error).__name__}: {error}"
+            outcome = Outcome(failure="work" if full else "fault", message=message, trace=traceback.format_exc())
+        seconds = time.monotonic() - started
+        context.log(f"{outcome.failure or 'done'} after {seconds:.1f} s {outcome.message}\n{outcome.trace}".rstrip())
+        context.flush()
+    return Outcome(
+        outcome.files, outcome.failure, outcome.message, outcome.trace, seconds, socket.gethostname(), device
+    )
+
+
+def _verify(task: Task, inputs: Mapping[str, bytes | memoryview]) -> None:
+    for name, digest in task.digests.items():
+        if sha256(inputs[name]) != digest:
+            raise WorkError(f"input {name} changed while the stage was running; run it again")
+
+
+def _prepare_device(task: Task) -> str:
+    """Pins cores before JAX starts its threads, and makes sure that JAX uses the kind of device in the key."""
+    backend = task.platform.split(":")[0]
+    if backend == "cpu":
+        pin(task.pinned_cores)
+        os.environ["JAX_PLATFORMS"] = "cpu"
+    else:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import jax
+
+    if jax.default_backend() != backend:
+        raise InputError(
+            f"runtime.device is {backend}, but JAX on {socket.gethostname()} only has {jax.default_backend()}: "
+            "install awt[cuda] there, or set runtime.device: cpu"
+        )
+    return str(jax.devices()[0].device_kind)
+
+
+def _function(name: str) -> Any:
+    """The cell function "module:name"; only of this package, since a spec may come from a file."""
+    module, _, attribute = name.partition(":")
+    if not module.startswith("awt."):
+        raise InputError(f"cell function {name} is not one of awt's")
+    return getattr(importlib.import_module(module), attribute)

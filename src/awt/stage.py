@@ -1,0 +1,117 @@
+"""What a stage script works with: checked parameters, an executor, outs written whole, a run record."""
+
+import io
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from awt import params
+from awt.artifacts import encode_json, write
+from awt.errors import InputError
+from awt.lineage.pipeline import code_of
+from awt.lineage.records import Stopwatch
+from awt.runtime import Cell, Entry, Executor, Store, open_executor
+from awt.runtime.cell import fingerprint
+
+ARTIFACTS = Path("artifacts")
+RECORDS = ARTIFACTS / "records"
+
+
+class Stage:
+    """A stage of the experiment in the current folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.params = params.load()
+        self.repository = Path(self.params.root)
+        self._runtime = runtime_of(self.params)
+        self._store = store_of(self.params)
+        self._executor: Executor | None = None
+        self._stopwatch = Stopwatch()
+        if self._runtime.executor == "ray":
+            self._open()  # finds an unreachable cluster before any work; connects only when a cell must be computed
+
+    def run(self, cells: Sequence[Cell]) -> list[Entry]:
+        """Computes cells, or finds them in the store; entries come in the cells' order."""
+        return self._open().run(cells)
+
+    def publish(self, folder: Path, files: Mapping[str, bytes | Path]) -> None:
+        """Replaces a folder of outs, whole: a failure on the way leaves the old one."""
+        temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+        try:
+            for name, content in files.items():
+                path = temporary / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if isinstance(content, Path):
+                    shutil.copyfile(content, path)
+                else:
+                    path.write_bytes(content)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def finish(self) -> None:
+        """Writes the run record and lets the executor go."""
+        executor = self._executor
+        record = self._stopwatch.record(
+            self.name,
+            self.repository,
+            executor=self._runtime.executor,
+            platform=executor.surroundings.platform if executor and executor.stats.cells else None,
+            cells=executor.stats.as_json() if executor else {},
+            seeds=list(self.params.seeds),
+        )
+        write(RECORDS / f"{self.name}.json", encode_json(record))
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.close()
+
+    def _open(self) -> Executor:
+        if self._executor is None:
+            code = fingerprint(code_of(self.name, self.repository))
+            self._executor = open_executor(self.name, self._runtime, self._store, code)
+        return self._executor
+
+
+@contextmanager
+def stage(name: str) -> Iterator[Stage]:
+    """A stage from its parameters to its record, which is written only when all went well."""
+    work = Stage(name)
+    try:
+        yield work
+        work.finish()
+    finally:
+        work.close()
+
+
+def runtime_of(parameters: params.Params) -> params.Runtime:
+    """The runtime section, with $AWT_EXECUTOR over the executor that it names."""
+    chosen = os.environ.get("AWT_EXECUTOR", parameters.runtime.executor)
+    if chosen not in ("ray", "serial"):
+        raise InputError(f"AWT_EXECUTOR: {chosen!r} is neither ray nor serial")
+    return parameters.runtime.model_copy(update={"executor": chosen})
+
+
+def store_of(parameters: params.Params) -> Store:
+    """The store of the runtime section, else $AWT_STORE, else the repository's."""
+    root = parameters.runtime.store or os.environ.get("AWT_STORE") or Path(parameters.root) / ".awt" / "store"
+    return Store(Path(root))
+
+
+def curves(entries: Sequence[Entry], tickets: Sequence[tuple[str, float, int]]) -> pd.DataFrame:
+    """The curve.csv of each ticket's cell as one table, with the ticket's method, density and seed."""
+    tables = []
+    for entry, (method, density, seed) in zip(entries, tickets, strict=True):
+        table = pd.read_csv(io.BytesIO(entry.read("curve.csv")))
+        table.insert(0, "method", method)
+        table.insert(1, "density", density)
+        table.insert(2, "seed", seed)
+        tables.append(table)
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

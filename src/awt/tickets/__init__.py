@@ -1,0 +1,1 @@
+"""Masks: the kernel-matching search and its rivals, each (setting, density, …) -> mask."""

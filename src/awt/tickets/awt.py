@@ -1,0 +1,223 @@
+"""Adversarial winning tickets: the mask under which outputs and tangent kernel stay close to the dense network's.
+
+L = (1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² + (γ²/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F + β‖m⊙w‖², minimised over student weights w
+with Adam; every so many steps the mask becomes the largest |w|. X̃ˢ attacks the current student.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from awt.attacks.ball import Ball
+from awt.attacks.pgd import pgd
+from awt.keys import generator, key
+from awt.kernels.dense_side import HELD_OUT_PROBES, held_out_key, probe_vectors, search_key
+from awt.kernels.probe import kernel_product
+from awt.models.network import Masks, Network, Weights, apply_mask
+from awt.params import Attack
+from awt.runtime.resume import Loop, Row, run
+from awt.tickets.masks import magnitudes, select
+from awt.tickets.setting import Setting, Ticket
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the compiled search step is specialised to; densities, weights and data are ordinary arguments."""
+
+    network: Network
+    threat: Ball
+    attack: Attack
+    learning_rate: float
+    mask_every: int
+    probes: int
+    projected: bool
+    match_kernel: bool
+
+
+class Batches(NamedTuple):
+    """The fixed batches with the dense network's side; the leading axis is the batch."""
+
+    x: jax.Array
+    y: jax.Array
+    outputs: jax.Array
+    products: jax.Array  # [batches, probes, n, k]
+
+
+class Student(NamedTuple):
+    """The state of a search."""
+
+    weights: Weights
+    optimiser: Any
+    mask: Masks
+    mask_before: Masks  # at the start of the epoch, for the share that changed
+
+
+class Pressure(NamedTuple):
+    """What differs between searches of a grid, as numbers: they share one compiled program."""
+
+    kept: jax.Array
+    gamma: float
+    decay: float
+
+
+def awt(setting: Setting) -> Ticket:
+    search = setting.search
+    recipe = Recipe(
+        setting.network,
+        setting.threat,
+        search.attack,
+        search.learning_rate,
+        search.mask_every,
+        search.probes,
+        search.projected,
+        match_kernel=search.gamma > 0,
+    )
+    pressure = Pressure(setting.kept, search.gamma, search.decay / setting.density)
+    outputs, products = jnp.asarray(setting.dense_side["outputs"]), setting.probes["products"]
+    mask = select(magnitudes(setting.initial), pressure.kept)
+    student = Student(setting.initial, optax.adam(search.learning_rate).init(setting.initial), mask, mask)
+    number = len(outputs)
+    attack_key = key(setting.seed, "search", "attack")
+
+    def advance(state: Student, epoch: int, start: int, stop: int) -> Student:
+        batches = Batches(setting.x, setting.y, outputs, products[epoch])
+        order = generator(setting.seed, "search", "order", epoch).permutation(number)
+        keys = search_key(setting.seed, epoch), jax.random.fold_in(attack_key, epoch)
+        return _advance(recipe, pressure, batches, state, order, keys, epoch * number, start, stop)
+
+    measure = _measure_held_out(recipe, setting)
+
+    def close_epoch(state: Student, epoch: int) -> tuple[Student, Row]:
+        row = measure(state.weights, state.mask) | {"changed": _changed(state.mask, state.mask_before)}
+        return state._replace(mask_before=state.mask), row
+
+    first = {"epoch": 0.0, **measure(student.weights, student.mask), "changed": 0.0}
+    student, rows = run(Loop(search.epochs, number, advance, close_epoch), student, setting.context)
+    return Ticket(student.mask, [first, *rows])
+
+
+@partial(jax.jit, static_argnames="recipe")
+def _advance(
+    recipe: Recipe,
+    pressure: Pressure,
+    batches: Batches,
+    student: Student,
+    order: jax.Array,
+    keys: tuple[jax.Array, jax.Array],
+    steps_before: int,
+    start: int,
+    stop: int,
+) -> Student:
+    """Steps start..stop of an epoch, wholly on the device."""
+    probe_key, attack_key = keys
+    optimiser = optax.adam(recipe.learning_rate)
+
+    def step(number: int, student: Student) -> Student:
+        index = order[number]
+        batch: Batches = jax.tree.map(lambda array: array[index], batches)
+        function = _student_function(recipe.network, student.mask)
+        moved = pgd(
+            partial(function, student.weights),
+            recipe.threat,
+            recipe.attack,
+            batch.x,
+            batch.y,
+            jax.random.fold_in(attack_key, index),
+        )
+        vectors = probe_vectors(probe_key, index, recipe.probes, *batch.outputs.shape)
+
+        def loss(weights: Weights) -> jax.Array:
+            value = target_distance(function(weights, moved), batch.outputs)
+            if recipe.match_kernel:
+                squares = kernel_distances(recipe, student.mask, weights, batch.x, moved, vectors, batch.products)
+                value += pressure.gamma**2 * squares.mean()
+            kept = apply_mask(weights, student.mask)
+            return value + pressure.decay * sum(jnp.sum(layer["kernel"] ** 2) for layer in kept.values())
+
+        updates, state = optimiser.update(jax.grad(loss)(student.weights), student.optimiser)
+        weights = optax.apply_updates(student.weights, updates)
+        mask = jax.lax.cond(
+            (steps_before + number + 1) % recipe.mask_every == 0,
+            lambda: select(magnitudes(weights), pressure.kept),
+            lambda: student.mask,
+        )
+        return Student(weights, state, mask, student.mask_before)
+
+    return jax.lax.fori_loop(start, stop, step, student)
+
+
+def _student_function(network: Network, mask: Masks) -> Callable[[Weights, jax.Array], jax.Array]:
+    return lambda weights, x: network.apply(apply_mask(weights, mask), x)
+
+
+def target_distance(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
+    """(1/N)‖f − fˢ‖²."""
+    return jnp.sum((outputs - dense_outputs) ** 2) / len(outputs)
+
+
+def kernel_distances(
+    recipe: Recipe,
+    mask: Masks,
+    weights: Weights,
+    x: jax.Array,
+    moved: jax.Array,
+    vectors: jax.Array,
+    dense_products: jax.Array,
+) -> jax.Array:
+    """(1/N²)‖(Θ₀ − Θˢ)v‖² for each probe v; unbiased for (1/N²)‖Θ₀ − Θˢ‖²_F."""
+    if recipe.projected:
+        function, at = _student_function(recipe.network, mask), weights
+    else:
+        function, at = recipe.network.apply, apply_mask(weights, mask)
+    products = jax.vmap(partial(kernel_product, function, at, x, moved))(vectors)
+    return jnp.sum((products - dense_products) ** 2, axis=(1, 2)) / len(x) ** 2
+
+
+def _changed(mask: Masks, before: Masks) -> float:
+    """The share of the kept weights that are not the ones kept before."""
+    fresh = sum(int(jnp.sum(mask[name] & ~before[name])) for name in mask)
+    return fresh / sum(int(jnp.sum(kept)) for kept in mask.values())
+
+
+def _measure_held_out(recipe: Recipe, setting: Setting) -> Callable[[Weights, Masks], Row]:
+    """Measures a student on some batches with probes that the search never sees."""
+    held_out = setting.probes["held_out"]
+    first = slice(0, len(held_out))
+    batches = Batches(setting.x[first], setting.y[first], setting.dense_side["outputs"][first], held_out)
+    keys = held_out_key(setting.seed), key(setting.seed, "search", "held-out attack")
+
+    def measure(weights: Weights, mask: Masks) -> Row:
+        targets, kernels = _distances(recipe, batches, keys, weights, mask)
+        kernels = np.asarray(kernels, np.float64).mean(axis=0)  # one estimate a probe
+        return {
+            "target_distance": float(np.mean(np.asarray(targets, np.float64))),
+            "kernel_distance": float(kernels.mean()),
+            "kernel_distance_error": float(kernels.std(ddof=1) / len(kernels) ** 0.5),
+        }
+
+    return measure
+
+
+@partial(jax.jit, static_argnames="recipe")
+def _distances(
+    recipe: Recipe, batches: Batches, keys: tuple[jax.Array, jax.Array], weights: Weights, mask: Masks
+) -> tuple[jax.Array, jax.Array]:
+    """Target distance by batch, and kernel distance by batch and probe."""
+    probe_key, attack_key = keys
+    function = _student_function(recipe.network, mask)
+
+    def batch(number_batch: tuple[jax.Array, Batches]) -> tuple[jax.Array, jax.Array]:
+        number, batch = number_batch
+        attack_here = jax.random.fold_in(attack_key, number)
+        moved = pgd(partial(function, weights), recipe.threat, recipe.attack, batch.x, batch.y, attack_here)
+        vectors = probe_vectors(probe_key, number, HELD_OUT_PROBES, *batch.outputs.shape)
+        kernels = kernel_distances(recipe, mask, weights, batch.x, moved, vectors, batch.products)
+        return target_distance(function(weights, moved), batch.outputs), kernels
+
+    return jax.lax.map(batch, (jnp.arange(len(batches.x)), batches))

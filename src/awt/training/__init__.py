@@ -1,0 +1,1 @@
+"""Adversarial training of a masked network from its initial weights."""

@@ -1,0 +1,27 @@
+"""The report's tests share one built report: building takes most of their time."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # importlib mode finds no helper modules by itself
+
+import report_inputs
+
+from awt.report import Inputs, build
+
+
+@pytest.fixture(scope="session")
+def inputs() -> Inputs:
+    return report_inputs.make()
+
+
+@pytest.fixture(scope="session")
+def report(inputs: Inputs) -> dict[str, bytes]:
+    return build(inputs)
+
+
+@pytest.fixture(scope="session")
+def html(report: dict[str, bytes]) -> str:
+    return report["index.html"].decode()

@@ -1,0 +1,135 @@
+"""A made-up experiment for the report's tests: plausible curves in closed form, nothing trained."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from awt import params
+from awt.report import Inputs
+
+ROOT = Path(__file__).parents[3]
+METHODS = ("dense", "awt", "random", "magnitude")
+DENSITIES = (0.02, 0.05, 0.2)
+LAYERS = {"dense_0": 8192, "dense_1": 8192, "dense_2": 640}
+SKILL = {"dense": 0.0, "awt": 0.05, "magnitude": 0.08, "random": 0.22}
+
+
+def make(
+    methods: tuple[str, ...] = METHODS,
+    densities: tuple[float, ...] = DENSITIES,
+    seeds: tuple[int, ...] = (0, 1),
+    validated: bool = True,
+    name: str = "digits",
+) -> Inputs:
+    tickets = [(m, d, s) for m in methods for d in ((1.0,) if m == "dense" else densities) for s in seeds]
+    searched = [ticket for ticket in tickets if ticket[0] == "awt"]
+    return Inputs(
+        params=params.load(ROOT / "params.yaml"),
+        dataset={
+            "name": name,
+            "shape": [8, 8, 1],
+            "classes": 10,
+            "counts": {"test": 360, "train": 1293, "validation": 144},
+            "mean": [0.3053],
+            "std": [0.376],
+            "sources": {"load_digits": "a" * 64},
+        },
+        results=pd.DataFrame([_result(*ticket) for ticket in tickets]),
+        search=pd.DataFrame([row for ticket in searched for row in _search(*ticket)], columns=SEARCH),
+        retrain=pd.DataFrame([row for ticket in tickets for row in _retrain(*ticket, validated)]),
+        spectrum=pd.DataFrame([row for seed in seeds for row in _spectrum(seed)]),
+        masks=[_mask(*ticket) for ticket in tickets],
+        versions={"awt": "0.1.0", "jax": "0.9.2", "numpy": "2.3.1"},
+        hashes={"artifacts/dataset.npz": "b" * 64, "artifacts/masks.json": "c" * 64},
+        records={stage: f"../artifacts/records/{stage}.json" for stage in ("prepare", "kernel", "mask")},
+    )
+
+
+SEARCH = ["method", "density", "seed", "epoch"]
+SEARCH += ["target_distance", "kernel_distance", "kernel_distance_error", "changed"]
+
+
+def _result(method: str, density: float, seed: int) -> dict[str, Any]:
+    lost = SKILL[method] * math.log10(1 / density) + 0.004 * seed
+    return {
+        "method": method,
+        "density": density,
+        "seed": seed,
+        "natural": 0.975 - 0.5 * lost,
+        "adversarial": 0.885 - lost,
+        "points": 360,
+    }
+
+
+def _search(method: str, density: float, seed: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "method": method,
+            "density": density,
+            "seed": seed,
+            "epoch": epoch,
+            "target_distance": (0.02 + math.exp(-0.4 * epoch)) / density**0.5 * (1 + 0.1 * seed),
+            "kernel_distance": (3e3 + 9e4 * math.exp(-0.3 * epoch)) / density**0.7,
+            "kernel_distance_error": 1e3 / density**0.7,
+            "changed": 0.3 * density**0.5 * math.exp(-0.25 * epoch),
+        }
+        for epoch in range(1, 21)
+    ]
+
+
+def _retrain(method: str, density: float, seed: int, validated: bool) -> list[dict[str, Any]]:
+    final = _result(method, density, seed)
+    rows = []
+    for epoch in range(1, 41):
+        learnt = 1 - 0.9 * math.exp(-0.15 * epoch)
+        rows.append(
+            {
+                "method": method,
+                "density": density,
+                "seed": seed,
+                "epoch": epoch,
+                "loss": 2.3 - 2 * learnt,
+                "train_adversarial": 1.03 * final["adversarial"] * learnt,
+                "validation_natural": final["natural"] * learnt if validated else math.nan,
+                "validation_adversarial": (
+                    final["adversarial"] * learnt + 0.01 * math.sin(3 * epoch + seed)
+                    if validated
+                    else math.nan
+                ),
+            }
+        )
+    return rows
+
+
+def _spectrum(seed: int) -> list[dict[str, Any]]:
+    ranks = np.arange(1, 129)
+    values = (1 + 0.2 * seed) * 4e3 / ranks**1.4
+    return [{"seed": seed, "index": i, "eigenvalue": float(v)} for i, v in enumerate(values)]
+
+
+def _mask(method: str, density: float, seed: int) -> dict[str, Any]:
+    tilt = (
+        {"dense_0": 0.7, "dense_1": 1.15, "dense_2": 3.0}
+        if method != "random"
+        else dict.fromkeys(LAYERS, 1.0)
+    )
+    layers = {
+        name: {
+            "kept": min(size, max(1, round(density * size * tilt[name]))) if density < 1 else size,
+            "size": size,
+        }
+        for name, size in LAYERS.items()
+    }
+    kept = sum(layer["kept"] for layer in layers.values())
+    return {
+        "method": method,
+        "density": density,
+        "seed": seed,
+        "file": f"masks/{method}-{density}-{seed}.npz",
+        "kept": kept,
+        "total": sum(LAYERS.values()),
+        "layers": layers,
+    }

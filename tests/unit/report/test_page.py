@@ -1,0 +1,188 @@
+"""The page stands alone, is well-formed, the same wherever it is made, and says what the inputs say."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import report_inputs
+
+from awt.errors import InputError
+from awt.report import Inputs, build, table, words
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Reads a page, checking that every element is closed where it should be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.rows: list[list[str]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+
+    def values(self, *names: str) -> list[str]:
+        return [value for _, name, value in self.attributes if name in names]
+
+
+def small(methods: tuple[str, ...] = ("dense", "random"), name: str = "digits") -> Inputs:
+    """One seed, one density, no search, no validation: every corner, quickly drawn."""
+    return report_inputs.make(methods, densities=(0.05,), seeds=(3,), validated=False, name=name)
+
+
+def page_of(inputs: Inputs) -> tuple[str, Page]:
+    text = build(inputs)["index.html"].decode()
+    return text, Page(text)
+
+
+def test_same_inputs_give_same_bytes(report: dict[str, bytes]) -> None:
+    assert build(report_inputs.make()) == report
+
+
+def test_a_fresh_process_gives_the_same_bytes(report: dict[str, bytes], tmp_path: Path) -> None:
+    script = (
+        "import report_inputs, awt.report, pathlib\n"
+        "for name, data in awt.report.build(report_inputs.make()).items():\n"
+        "    pathlib.Path(name).write_bytes(data)\n"
+    )
+    (tmp_path / "matplotlibrc").write_text("font.size: 20\naxes.facecolor: red\n")
+    folders = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONHASHSEED": "4321", "PYTHONPATH": folders}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
+    assert {name: (tmp_path / name).read_bytes() for name in report} == report
+
+
+def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
+    page = Page(html)
+    namespaces = page.values("xmlns", "xmlns:xlink")
+    assert len(re.findall("https?:", html)) == len(namespaces)
+    assert not {"script", "link", "img", "iframe", "image", "object"} & set(page.tags)
+    assert page.values("src", "srcset", "data") == []
+    assert all(link.startswith("#") for link in page.values("xlink:href"))
+    assert "@import" not in html
+    assert set(re.findall(r"url\((.)", html)) <= {"#"}
+
+
+def test_links_are_the_records_and_relative(html: str, inputs: Inputs) -> None:
+    links = [value for tag, name, value in Page(html).attributes if (tag, name) == ("a", "href")]
+    assert links == list(inputs.records.values())
+    assert not any(link.startswith(("/", "http")) for link in links)
+
+
+@pytest.mark.parametrize("link", ["https://example.org/run.json", "/home/me/run.json", "//host/run.json"])
+def test_a_link_that_is_not_relative_is_refused(link: str) -> None:
+    inputs = small()
+    with pytest.raises(InputError, match="relative"):
+        build(dataclasses.replace(inputs, records={"kernel": link}))
+
+
+def test_ids_are_unique_and_every_reference_has_one(html: str) -> None:
+    page = Page(html)
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    used = {link[1:] for link in page.values("xlink:href")} | set(re.findall(r"url\(#([^)]+)\)", html))
+    assert used <= set(ids)
+
+
+def test_table_on_the_page_is_the_summary(html: str, inputs: Inputs) -> None:
+    rows = [list(table.cells(row)) for _, row in table.summary(inputs.results).iterrows()]
+    shown = Page(html).rows
+    assert shown[1 : 1 + len(rows)] == rows
+    for density in report_inputs.DENSITIES:
+        runs = inputs.results[inputs.results["density"] == density]
+        best = runs.groupby("method")["adversarial"].mean().max()
+        assert f"<strong>{100 * best:.1f} ±" in html
+    assert html.count("<strong>") == len(report_inputs.DENSITIES)
+
+
+def test_every_method_density_parameter_and_hash_appears(html: str, inputs: Inputs) -> None:
+    cells = {cell for row in Page(html).rows for cell in row}
+    assert set(report_inputs.METHODS) <= cells
+    assert {"2 %", "5 %", "20 %", "100 %"} <= cells
+    assert {"search.gamma", "threat.eps", "retrain.attack.steps", "evaluate.attack.restarts"} <= cells
+    assert set(inputs.hashes.values()) | set(inputs.versions.values()) <= cells
+    assert Page(html).tags["figure"] == 6
+
+
+def test_where_it_runs_does_not_show(inputs: Inputs, report: dict[str, bytes]) -> None:
+    params = inputs.params
+    elsewhere = params.model_copy(
+        update={
+            "root": "../..",
+            "data": params.data.model_copy(update={"root": "/home/me/data"}),
+            "runtime": params.runtime.model_copy(update={"store": "/scratch/me"}),
+        }
+    )
+    assert build(dataclasses.replace(inputs, params=elsewhere)) == report
+
+
+def test_names_are_escaped() -> None:
+    made = small(name="<b>&\"'")
+    made = dataclasses.replace(made, versions={"<i>": "<script>"}, records={"<u>": 'a"><b>.json'})
+    text, page = page_of(made)
+    assert not {"b", "i", "u", "script"} & set(page.tags)
+    assert "&lt;b&gt;&amp;" in text
+    assert ("a", "href", 'a"><b>.json') in page.attributes
+
+
+def test_data_in_words(html: str) -> None:
+    assert "8 × 8 × 1 inputs, 10 classes; 1,293 train, 144 validation and 360 test points" in html
+
+
+def test_threat_in_words(html: str, inputs: Inputs) -> None:
+    assert "ℓ∞, ε = 0.1 pixel" in html
+    threat = inputs.params.threat.model_copy(update={"eps": 0.3, "eps_unit": "std", "norm": "l2"})
+    said = words.threat(threat, inputs.dataset["std"])
+    assert said.startswith("ℓ2, ε = 0.3 standard deviations (0.113 pixel)")
+
+
+def test_one_seed_one_density_no_search() -> None:
+    text, page = page_of(small())
+    assert page.tags["figure"] == 4
+    assert "No method of this run searches" in text
+    assert "attacked training points" in text
+    assert "±" not in text
+    assert "<strong>" not in text
+
+
+def test_missing_tickets_are_named() -> None:
+    text, _ = page_of(small(methods=("awt", "random")))
+    missing = re.search("Without a result: (.*?)\\.<", text)
+    assert missing is not None
+    tickets = missing[1].replace("\N{NO-BREAK SPACE}", " ").split("; ")
+    assert tickets == [
+        "awt at 2 % and 20 %",
+        "random at 2 % and 20 %",
+        "magnitude at 2 %, 5 % and 20 %",
+        "dense at 100 %",
+    ]
