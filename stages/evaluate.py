@@ -15,7 +15,9 @@ from awt.stage import ARTIFACTS, Stage, stage
 MODELS = ARTIFACTS / "models"
 
 
-def evaluate_cell(work: Stage, model: dict[str, Any], weights: Source, dataset: Source, points: tuple[int, int]) -> Cell:
+def evaluate_cell(
+    work: Stage, model: dict[str, Any], weights: Source, dataset: Source, points: tuple[int, int]
+) -> Cell:
     name = f"{model['method']} {model['density']:g} seed {model['seed']}"
     return Cell(
         kind="evaluate",

@@ -20,7 +20,13 @@ def dense_sides(work: Stage, dataset: Source) -> dict[int, Entry]:
     search = {"batch": work.params.search.batch, "attack": work.params.search.attack.as_json()}
     function = "awt.kernels.dense_side:dense_side"
     cells = [
-        Cell("dense", f"dense side seed {seed}", function, {**shared, **search, "seed": seed}, {"dataset": dataset})
+        Cell(
+            "dense",
+            f"dense side seed {seed}",
+            function,
+            {**shared, **search, "seed": seed},
+            {"dataset": dataset},
+        )
         for seed in work.params.seeds
     ]
     return dict(zip(work.params.seeds, work.run(cells), strict=True))

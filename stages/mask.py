@@ -11,11 +11,12 @@ from awt.stage import ARTIFACTS, Stage, curves, stage
 
 def grid(work: Stage) -> list[tuple[str, float, int]]:
     """Method, density, seed of every mask; the dense network has one density."""
-    search = work.params.search
-    pairs = [(method, density) for method in search.methods if method != "dense" for density in search.densities]
-    if "dense" in search.methods:
-        pairs.append(("dense", 1.0))
-    return [(method, density, seed) for method, density in pairs for seed in work.params.seeds]
+    return [
+        (method, density, seed)
+        for method in work.params.search.methods
+        for density in ((1.0,) if method == "dense" else work.params.search.densities)
+        for seed in work.params.seeds
+    ]
 
 
 def mask_cell(work: Stage, method: str, density: float, seed: int, inputs: dict[str, Source]) -> Cell:

@@ -33,11 +33,12 @@ def main() -> None:
             versions=versions(),
             hashes={f"{ARTIFACTS}/{name}": sha256_file(ARTIFACTS / name) for name in files},
             records={
-                name: f"../{RECORDS}/{name}.json" for name in ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
+                name: f"../{RECORDS}/{name}.json"
+                for name in ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
             },
         )
         work.publish(REPORT, build(inputs))
-        print(f"\n{text(summary(inputs.results))}\n\nreport: {(REPORT / 'index.html').resolve()}")
+        print(f"\n{text(summary(inputs.results))}\nreport: {(REPORT / 'index.html').resolve()}")
 
 
 if __name__ == "__main__":

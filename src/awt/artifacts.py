@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import uuid
 import zipfile
 import zlib
@@ -90,7 +89,7 @@ def write(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         temporary.write_bytes(data)
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -21,7 +21,7 @@ class WorkError(AwtError):
     """Work that failed though its input was good: a full disk, a dead cluster, a diverged run."""
 
 
-class Interrupted(WorkError):
+class Interrupted(WorkError):  # noqa: N818  (nothing went wrong)
     """A stop was asked for (Ctrl-C, SIGTERM) and the work was checkpointed."""
 
 

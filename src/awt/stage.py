@@ -52,7 +52,7 @@ class Stage:
                 else:
                     path.write_bytes(content)
             shutil.rmtree(folder, ignore_errors=True)
-            os.replace(temporary, folder)
+            temporary.replace(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 

@@ -1,10 +1,10 @@
 """The set of allowed perturbations: an ℓ∞ or ℓ2 ball, in pixels or in standard deviations, clipped to [0, 1]."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from awt.params import Threat
 
@@ -49,7 +49,7 @@ class Ball:
         return jnp.asarray(self.unit)
 
 
-def ball(threat: Threat, std: Sequence[float]) -> Ball:
+def ball(threat: Threat, std: np.ndarray) -> Ball:
     """The ball of the parameters, on data with a standard deviation per channel."""
     unit = tuple(float(value) or 1.0 for value in std) if threat.eps_unit == "std" else (1.0,) * len(std)
     return Ball(threat.norm, threat.eps, unit, threat.clip)

@@ -10,7 +10,12 @@ from awt.params import Attack
 
 
 def pgd(
-    logits: Callable[[jax.Array], jax.Array], ball: Ball, attack: Attack, x: jax.Array, y: jax.Array, key: jax.Array
+    logits: Callable[[jax.Array], jax.Array],
+    ball: Ball,
+    attack: Attack,
+    x: jax.Array,
+    y: jax.Array,
+    key: jax.Array,
 ) -> jax.Array:
     """Adversarial examples of x with labels y: steps along the steepest ascent, projected back into the ball.
 

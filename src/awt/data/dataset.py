@@ -65,14 +65,10 @@ def decode(data: Buffer, source: str) -> Dataset:
     names = [f"{part}_{axis}" for part in PARTS for axis in "xy"] + ["mean", "std", "scale", "classes"]
     missing = [name for name in ["format_version", *names] if name not in found]
     if missing:
-        raise InputError(
-            f"{source}: no array {', '.join(missing)}; a dataset.npz of the data stage has them all"
-        )
+        raise InputError(f"{source}: no array {', '.join(missing)}; a dataset.npz of the data stage has them all")
     version = int(found["format_version"])
     if version != FORMAT_VERSION:
-        raise InputError(
-            f"{source}: format version {version}; this code reads {FORMAT_VERSION}: run the data stage"
-        )
+        raise InputError(f"{source}: format version {version}; this code reads {FORMAT_VERSION}: run the data stage")
     scale = found.pop("scale").astype(np.float32)
     pixels = {f"{part}_x": _unit(found[f"{part}_x"], scale) for part in PARTS}
     labels = {f"{part}_y": found[f"{part}_y"] for part in PARTS}

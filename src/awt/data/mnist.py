@@ -40,9 +40,7 @@ CLASSES = 10
 def read(data: params.Data, root: Path) -> Raw:
     # every local file first: a corrupt one is reported before anything is downloaded
     found = {name: _local(name, root) for name in DIGESTS}
-    contents = {
-        name: _download(name, root) if content is None else content for name, content in found.items()
-    }
+    contents = {name: _download(name, root) if content is None else content for name, content in found.items()}
     train_x, train_y = _points("train", contents)
     test_x, test_y = _points("t10k", contents)
     sources = {name: artifacts.sha256(content) for name, content in contents.items()}
@@ -52,15 +50,11 @@ def read(data: params.Data, root: Path) -> Raw:
 def parse_idx(content: bytes, source: str) -> np.ndarray:
     """The array of a decompressed IDX file of bytes; `source` names it in errors."""
     if len(content) < 4 or content[:3] != b"\0\0\x08" or len(content) < 4 + 4 * content[3]:
-        raise InputError(
-            f"{source}: starts with {content[:4].hex() or 'nothing'}, which is no IDX file of bytes"
-        )
+        raise InputError(f"{source}: starts with {content[:4].hex() or 'nothing'}, which is no IDX file of bytes")
     start = 4 + 4 * content[3]
     shape = struct.unpack(f">{content[3]}I", content[4:start])
     if len(content) - start != math.prod(shape):
-        raise InputError(
-            f"{source}: {len(content) - start} values; its shape {list(shape)} needs {math.prod(shape)}"
-        )
+        raise InputError(f"{source}: {len(content) - start} values; its shape {list(shape)} needs {math.prod(shape)}")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 

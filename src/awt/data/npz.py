@@ -78,8 +78,7 @@ def _check_names(known: list[str], path: Path) -> None:
     missing = [name for pair in pairs for name in pair if name not in known]
     if missing:
         raise InputError(
-            f"{path}: no array {' and no array '.join(missing)}; "
-            f"x and y are needed, x_test and y_test go together"
+            f"{path}: no array {' and no array '.join(missing)}; x and y are needed, x_test and y_test go together"
         )
 
 
@@ -96,9 +95,7 @@ def _array(content: bytes, name: str, path: Path) -> np.ndarray:
         ) from None
 
 
-def _test(
-    found: Arrays, x: np.ndarray, classes: int, path: Path
-) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+def _test(found: Arrays, x: np.ndarray, classes: int, path: Path) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
     if "x_test" not in found:
         return None, None
     test_x, _ = _pixels(found["x_test"], f"{path}: x_test")

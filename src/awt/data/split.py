@@ -43,9 +43,7 @@ def stratified_split(labels: np.ndarray, classes: int, own_test: int | None, dat
     return Split(**parts)
 
 
-def apportion(
-    counts: np.ndarray, total: int, lowest: np.ndarray, highest: np.ndarray, ranks: np.ndarray
-) -> np.ndarray:
+def apportion(counts: np.ndarray, total: int, lowest: np.ndarray, highest: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """`total` points shared out in proportion to `counts` by largest remainder, within bounds per class.
 
     Ties go by `ranks`, for otherwise the first classes would get every odd point. In integers, hence exact.

@@ -37,13 +37,24 @@ def evaluate(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
         context.progress(restart + 1, attack.restarts)
         context.check_stop()
     points = np.arange(*params["points"], dtype=np.int32)
-    arrays = {"point": points, "label": y, "natural": natural.argmax(axis=-1), "adversarial": np.stack(adversarial, 1)}
+    arrays = {
+        "point": points,
+        "label": y,
+        "natural": natural.argmax(axis=-1),
+        "adversarial": np.stack(adversarial, 1),
+    }
     return {"points.npz": encode_npz({name: np.asarray(array, np.int32) for name, array in arrays.items()})}
 
 
 @partial(jax.jit, static_argnames=("network", "threat", "attack"))
 def _attacked(
-    network: Network, threat: Ball, attack: Attack, weights: Weights, x: jax.Array, y: jax.Array, key: jax.Array
+    network: Network,
+    threat: Ball,
+    attack: Attack,
+    weights: Weights,
+    x: jax.Array,
+    y: jax.Array,
+    key: jax.Array,
 ) -> jax.Array:
     return network.apply(weights, pgd(partial(network.apply, weights), threat, attack, x, y, key))
 

@@ -17,8 +17,8 @@ from awt.attacks.ball import Ball, ball
 from awt.attacks.pgd import pgd
 from awt.data.dataset import decode
 from awt.errors import InputError
-from awt.keys import generator, key
 from awt.kernels.probe import kernel_product, random_signs
+from awt.keys import generator, key
 from awt.models.network import Network, Weights, decode_weights, encode_weights
 from awt.models.zoo import build
 from awt.params import Attack, Model, Threat
@@ -59,7 +59,13 @@ def partition(points: int, batch: int, seed: int) -> np.ndarray:
 
 @partial(jax.jit, static_argnames=("network", "threat", "attack"))
 def _attacked(
-    network: Network, threat: Ball, attack: Attack, weights: Weights, x: jax.Array, y: jax.Array, key: jax.Array
+    network: Network,
+    threat: Ball,
+    attack: Attack,
+    weights: Weights,
+    x: jax.Array,
+    y: jax.Array,
+    key: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     moved = pgd(partial(network.apply, weights), threat, attack, x, y, key)
     return moved, network.apply(weights, moved)

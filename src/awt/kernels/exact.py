@@ -34,9 +34,7 @@ def tangent_kernel(
         weights = apply_mask(weights, mask)
     kept = mask if projected else None
     left, right = _factors(network, weights, x), _factors(network, weights, other)
-    parts = [
-        _layer_kernel(left[name], right[name], None if kept is None else kept[name], classes) for name in left
-    ]
+    parts = [_layer_kernel(left[name], right[name], None if kept is None else kept[name], classes) for name in left]
     return sum(parts[1:], start=parts[0])
 
 
@@ -56,9 +54,7 @@ def _factors(network: Network, weights: Weights, x: jax.Array) -> dict[str, Fact
 
 def _layer_outputs(network: Network, weights: Weights, x: jax.Array) -> dict[str, jax.Array]:
     _, features = network.tapped(weights, x, {})
-    return {
-        name: features[name] @ weights[name]["kernel"].reshape(features[name].shape[-1], -1) for name in features
-    }
+    return {name: features[name] @ weights[name]["kernel"].reshape(features[name].shape[-1], -1) for name in features}
 
 
 def _flat(array: jax.Array, leading: int) -> jax.Array:
@@ -76,7 +72,7 @@ def _layer_kernel(left: Factors, right: Factors, kept: jax.Array | None, classes
 
 def _dense_kernel(left: Factors, right: Factors, kept: jax.Array | None, classes: Classes) -> jax.Array:
     (a, delta), (b, gamma) = left, right
-    k, n, units = delta.shape
+    n, units = delta.shape[1:]
     if kept is None:
         inner = a @ b.T + 1.0  # [n, n'], the 1 for the bias
         if classes == "trace":

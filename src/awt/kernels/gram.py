@@ -23,7 +23,11 @@ def tile(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Conte
     network = build(Model.of(params["model"]), dataset)
     weights = decode_weights(inputs["weights"], "initial.npz")
     points = partial(_range, dataset.train_x)
-    return {"tile.npy": encode_npy(_kernel(network, weights, points(params["rows"]), points(params["columns"]), classes="trace"))}
+    return {
+        "tile.npy": encode_npy(
+            _kernel(network, weights, points(params["rows"]), points(params["columns"]), classes="trace")
+        )
+    }
 
 
 def _range(x: Any, bounds: tuple[int, int]) -> Any:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from awt.artifacts import FORMAT_VERSION
+from awt.artifacts import FORMAT_VERSION, read_json
 
 PACKAGES = (
     "awt", "dvc", "jax", "jaxlib", "neural-tangents", "numpy", "optax", "orbax-checkpoint", "pandas", "ray",
@@ -53,7 +53,13 @@ class Stopwatch:
     began: float = field(default_factory=time.time)
 
     def record(
-        self, stage: str, repository: Path, executor: str, platform: str | None, cells: dict[str, Any], seeds: list[int]
+        self,
+        stage: str,
+        repository: Path,
+        executor: str,
+        platform: str | None,
+        cells: dict[str, Any],
+        seeds: list[int],
     ) -> dict[str, Any]:
         """The record of a stage that ends now."""
         return {
@@ -75,3 +81,12 @@ class Stopwatch:
 
 def _utc(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def cells_of_records(repository: Path) -> set[str]:
+    """Keys of the cells that the run records of the repository's experiments name."""
+    keys: set[str] = set()
+    for folder in (repository, *(path.parent for path in repository.glob("pipelines/**/params.yaml"))):
+        for path in folder.glob("artifacts/records/*.json"):
+            keys |= {cell["key"] for cell in read_json(path)["cells"].get("cells", [])}
+    return keys

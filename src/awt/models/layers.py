@@ -75,9 +75,7 @@ class Conv:
         before = (self.size - 1) // 2
         pad = (before, self.size - 1 - before)
         padded = jnp.pad(x, ((0, 0), pad, pad, (0, 0)))
-        shifts = [
-            padded[:, i : i + height, j : j + width] for i in range(self.size) for j in range(self.size)
-        ]
+        shifts = [padded[:, i : i + height, j : j + width] for i in range(self.size) for j in range(self.size)]
         return jnp.concatenate(shifts, axis=-1) * _scale(self.kernel_shape, self.init)
 
     def apply(self, weights: LayerWeights, x: jax.Array) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,7 @@ class Network:
     def kernel_shapes(self) -> dict[str, tuple[int, ...]]:
         return {layer.name: layer.kernel_shape for layer in self.weighted}
 
+    @partial(jax.jit, static_argnums=(0, 1))
     def initialise(self, seed: int) -> Weights:
         return {layer.name: layer.initialise(key(seed, "initialise", layer.name)) for layer in self.weighted}
 
@@ -56,7 +58,8 @@ class Network:
 def apply_mask(weights: Weights, mask: Masks) -> Weights:
     """m ⊙ θ."""
     return {
-        name: {"kernel": layer["kernel"] * mask[name], "bias": layer["bias"]} for name, layer in weights.items()
+        name: {"kernel": jnp.where(mask[name], layer["kernel"], 0.0), "bias": layer["bias"]}
+        for name, layer in weights.items()
     }
 
 

@@ -11,4 +11,5 @@ def build(inputs: Inputs) -> dict[str, bytes]:
     return {
         "index.html": page.html(inputs).encode(),
         "table.csv": table.csv(table.summary(inputs.results)),
+        "table.txt": table.text(table.summary(inputs.results)).encode(),
     }

@@ -30,9 +30,7 @@ def _curves(search: pd.DataFrame) -> Iterator[_Curve]:
             step = densities.index(density)
             label = f"{method}, {words.density(density)}"
             colour = canvas.shade(canvas.look(str(method)).colour, step, len(densities))
-            yield _Curve(
-                _over_seeds(runs), {"color": colour, "linestyle": canvas.dashes(step), "label": label}
-            )
+            yield _Curve(_over_seeds(runs), {"color": colour, "linestyle": canvas.dashes(step), "label": label})
 
 
 def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:

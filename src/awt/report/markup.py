@@ -14,9 +14,7 @@ def safe(text: str) -> Html:
 
 def element(name: str, *children: str, **attributes: str) -> Html:
     """An element with its children; `class_` is the attribute `class`, `aria_label` is `aria-label`."""
-    named = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()
-    )
+    named = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items())
     return Html(f"<{name}{named}>{''.join(safe(child) for child in children)}</{name}>")
 
 
@@ -41,6 +39,4 @@ def _row(cells: Iterable[str]) -> Html:
 
 
 def definitions(pairs: Iterable[tuple[str, str]]) -> Html:
-    return element(
-        "dl", lines(element("div", element("dt", term), element("dd", said)) for term, said in pairs)
-    )
+    return element("dl", lines(element("div", element("dt", term), element("dd", said)) for term, said in pairs))

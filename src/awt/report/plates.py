@@ -23,8 +23,7 @@ def outcome(inputs: Inputs) -> Iterator[Plate]:
     yield Plate(
         "accuracy",
         figures.accuracy(inputs.results),
-        f"Accuracy on the test points against the share of weights kept{bars}; "
-        "the black lines are the dense network.",
+        f"Accuracy on the test points against the share of weights kept{bars}; the black lines are the dense network.",
     )
     if len(inputs.retrain):
         part = "validation" if figures.has_validation(inputs.retrain) else "training"

@@ -55,9 +55,7 @@ def data(dataset: Mapping[str, Any]) -> str:
     ordered = sorted(counts, key=lambda part: ("train", "validation", "test", part).index(part))
     parts = listed([f"{counts[part]:,} {part}" for part in ordered if counts[part]])
     described = "; ".join(filter(None, [", ".join(filter(None, facts)), parts and f"{parts} points"]))
-    return (
-        f"{dataset.get('name', 'unnamed')}: {described}" if described else str(dataset.get("name", "unnamed"))
-    )
+    return f"{dataset.get('name', 'unnamed')}: {described}" if described else str(dataset.get("name", "unnamed"))
 
 
 def network(model: Model, weights: int | None) -> str:

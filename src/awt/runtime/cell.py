@@ -67,8 +67,7 @@ def to_json(cell: Cell) -> dict[str, Any]:
         "function": cell.function,
         "params": dict(cell.params),
         "inputs": {
-            name: {"path": str(source.path.resolve()), "sha256": source.sha256}
-            for name, source in cell.inputs.items()
+            name: {"path": str(source.path.resolve()), "sha256": source.sha256} for name, source in cell.inputs.items()
         },
     }
 

@@ -2,10 +2,12 @@
 
 import os
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import awt
@@ -14,7 +16,7 @@ from awt.errors import InputError, WorkError
 from awt.params import Resources, Runtime
 from awt.runtime import device
 from awt.runtime.cell import Cell, Source
-from awt.runtime.context import StopFlag
+from awt.runtime.context import REPORT_SECONDS, StopFlag
 from awt.runtime.executor import Executor
 from awt.runtime.progress import Progress
 from awt.runtime.store import Store
@@ -33,7 +35,8 @@ class Monitor:
         self._stop = False
 
     def report(self, key: str, lines: list[str], progress: dict[str, Any] | None) -> bool:
-        self._events.append((key, lines, progress))
+        if lines or progress:
+            self._events.append((key, lines, progress))
         return self._stop
 
     def drain(self) -> list[tuple[str, list[str], dict[str, Any] | None]]:
@@ -44,17 +47,51 @@ class Monitor:
         self._stop = True
 
 
+class Reporter:
+    """A worker's line to the monitor, on a thread of its own.
+
+    A task that waits for Ray on its main thread gives its CPU back, and Ray starts another one beside it: so the main
+    thread never waits, and other threads do.
+    """
+
+    def __init__(self, monitor: Any, key: str) -> None:
+        self._monitor, self._key = monitor, key
+        self._stop = False
+        self._queue: SimpleQueue[tuple[list[str], dict[str, Any] | None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self._thread.start()
+
+    def __call__(self, lines: list[str], progress: dict[str, Any] | None) -> bool:
+        self._queue.put((lines, progress))
+        return self._stop
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+    def _send(self) -> None:
+        import ray
+
+        while (item := self._next()) is not None:
+            try:
+                self._stop = ray.get(self._monitor.report.remote(self._key, *item))
+            except ray.exceptions.RayError:
+                continue  # progress is a courtesy: the cell goes on without it
+
+    def _next(self) -> tuple[list[str], dict[str, Any] | None] | None:
+        try:
+            return self._queue.get(timeout=REPORT_SECONDS)
+        except Empty:
+            return [], None  # nothing to say, but perhaps to hear
+
+
 def run_task(task: Task, names: list[str], monitor: Any, *buffers: Any) -> Outcome:
     """The remote function: one cell, its inputs already fetched from the object store."""
-    import ray
-
-    def report(lines: list[str], progress: dict[str, Any] | None) -> bool:
-        try:
-            return bool(ray.get(monitor.report.remote(task.key, lines, progress)))
-        except ray.exceptions.RayError:
-            return False  # progress is a courtesy: the cell goes on without it
-
-    return execute(task, {name: memoryview(data) for name, data in zip(names, buffers, strict=True)}, report)
+    reporter = Reporter(monitor, task.key)
+    try:
+        return execute(task, {name: memoryview(data) for name, data in zip(names, buffers, strict=True)}, reporter)
+    finally:
+        reporter.close()
 
 
 class RayExecutor(Executor):
@@ -77,7 +114,9 @@ class RayExecutor(Executor):
         if not self._address:
             return device.platform(self.runtime.device, device.local_gpus(), "this machine")
         self._connect()
-        kinds = [name.split(":", 1)[1] for name in self._ray.cluster_resources() if name.startswith("accelerator_type:")]
+        kinds = [
+            name.split(":", 1)[1] for name in self._ray.cluster_resources() if name.startswith("accelerator_type:")
+        ]
         gpus = (kinds or ["unknown"]) if self._ray.cluster_resources().get("GPU", 0) else []
         return device.platform(self.runtime.device, gpus, f"the cluster at {self._address}")
 
@@ -188,9 +227,7 @@ class RayExecutor(Executor):
             return
         for key, lines, latest in events:
             self._append_log(key, lines)
-            if latest is None:
-                progress.start(missing[key].label)
-            else:
+            if latest is not None:
                 progress.update(missing[key].label, latest)
 
     def _wanted(self, kind: str) -> Resources:

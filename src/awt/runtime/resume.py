@@ -48,7 +48,8 @@ def run(loop: Loop, state: Any, context: Context) -> tuple[Any, list[Row]]:
             epoch, start = divmod(step, loop.steps_per_epoch)
             stop = min(start + piece, loop.steps_per_epoch)
             began = time.monotonic()
-            state = jax.block_until_ready(loop.advance(state, epoch, start, stop))
+            state = loop.advance(state, epoch, start, stop)
+            jax.block_until_ready(state)  # type: ignore[no-untyped-call]
             piece = _next_piece(stop - start, time.monotonic() - began, piece)
             step += stop - start
             if stop == loop.steps_per_epoch:

@@ -1,11 +1,10 @@
 """The content-addressed store of finished cells, and the working files (spec, log, checkpoints) of unfinished ones.
 
-    cells/ab/abcd…/   meta.json and the files that the cell returned; appears whole, by a rename
-    work/abcd…/       cell.json, log, checkpoints/
-    corrupt/          entries whose content no longer matches their digests, moved aside
+cells/ab/abcd…/   meta.json and the files that the cell returned; appears whole, by a rename
+work/abcd…/       cell.json, log, checkpoints/
+corrupt/          entries whose content no longer matches their digests, moved aside
 """
 
-import contextlib
 import json
 import os
 import shutil
@@ -63,7 +62,7 @@ class Store:
         if entry is None or self.is_intact(entry):
             return entry
         (self.root / "corrupt").mkdir(exist_ok=True)
-        os.rename(entry.folder, self.root / "corrupt" / f"{key}-{uuid.uuid4().hex[:8]}")
+        entry.folder.rename(self.root / "corrupt" / f"{key}-{uuid.uuid4().hex[:8]}")
         return None
 
     def put(self, key: str, files: Mapping[str, bytes], about: Mapping[str, Any]) -> Entry:
@@ -78,18 +77,31 @@ class Store:
             meta = {"key": key, "digests": digests, "about": dict(about)}
             (temporary / "meta.json").write_bytes(encode_json(meta))
             folder.parent.mkdir(exist_ok=True)
-            with contextlib.suppress(FileExistsError, OSError) if folder.exists() else contextlib.nullcontext():
-                os.rename(temporary, folder)  # where another run was first, its entry stays
+            self._appear(temporary, folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(self.checkpoints(key), ignore_errors=True)
         return Entry(key, folder, digests, about)
+
+    def _appear(self, temporary: Path, folder: Path) -> None:
+        try:
+            temporary.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another run was first, with the same content: its entry stays
+                raise
 
     def is_intact(self, entry: Entry) -> bool:
         try:
             return all(sha256_file(entry.path(name)) == digest for name, digest in entry.digests.items())
         except (OSError, InputError):
             return False
+
+    def has(self, key: str) -> bool:
+        return (self._folder(key) / "meta.json").exists()
+
+    def clear(self) -> None:
+        for key in self.every_key():
+            self.drop(key)
 
     def drop(self, key: str) -> int:
         """Removes a cell and its working files; returns the bytes freed."""
@@ -99,7 +111,7 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
         return freed
 
-    def keys(self) -> Iterator[str]:
+    def every_key(self) -> Iterator[str]:
         """Keys of all cells, finished or begun."""
         finished = {path.name for path in (self.root / "cells").glob("??/*")}
         begun = {path.name for path in (self.root / "work").iterdir()}

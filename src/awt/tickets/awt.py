@@ -16,9 +16,9 @@ import optax
 
 from awt.attacks.ball import Ball
 from awt.attacks.pgd import pgd
-from awt.keys import generator, key
 from awt.kernels.dense_side import HELD_OUT_PROBES, held_out_key, probe_vectors, search_key
 from awt.kernels.probe import kernel_product
+from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.params import Attack
 from awt.runtime.resume import Loop, Row, run
@@ -81,7 +81,8 @@ def awt(setting: Setting) -> Ticket:
     pressure = Pressure(setting.kept, search.gamma, search.decay / setting.density)
     outputs, products = jnp.asarray(setting.dense_side["outputs"]), setting.probes["products"]
     mask = select(magnitudes(setting.initial), pressure.kept)
-    student = Student(setting.initial, optax.adam(search.learning_rate).init(setting.initial), mask, mask)
+    optimiser = jax.jit(optax.adam(search.learning_rate).init)(setting.initial)
+    student = Student(setting.initial, optimiser, mask, mask)
     number = len(outputs)
     attack_key = key(setting.seed, "search", "attack")
 
@@ -181,15 +182,17 @@ def kernel_distances(
 
 def _changed(mask: Masks, before: Masks) -> float:
     """The share of the kept weights that are not the ones kept before."""
-    fresh = sum(int(jnp.sum(mask[name] & ~before[name])) for name in mask)
-    return fresh / sum(int(jnp.sum(kept)) for kept in mask.values())
+    now, then = ({name: np.asarray(kept) for name, kept in masks.items()} for masks in (mask, before))
+    fresh = sum(int((now[name] & ~then[name]).sum()) for name in now)
+    return fresh / sum(int(kept.sum()) for kept in now.values())
 
 
 def _measure_held_out(recipe: Recipe, setting: Setting) -> Callable[[Weights, Masks], Row]:
     """Measures a student on some batches with probes that the search never sees."""
     held_out = setting.probes["held_out"]
     first = slice(0, len(held_out))
-    batches = Batches(setting.x[first], setting.y[first], setting.dense_side["outputs"][first], held_out)
+    outputs = jnp.asarray(setting.dense_side["outputs"][first])
+    batches = Batches(setting.x[first], setting.y[first], outputs, jnp.asarray(held_out))
     keys = held_out_key(setting.seed), key(setting.seed, "search", "held-out attack")
 
     def measure(weights: Weights, mask: Masks) -> Row:

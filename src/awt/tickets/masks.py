@@ -62,6 +62,7 @@ def _largest_remainder(shares: np.ndarray, sizes: np.ndarray, total: int) -> np.
     return whole.astype(np.int32)
 
 
+@jax.jit
 def select(scores: Masks, kept: jax.Array) -> Masks:
     """The mask of the highest scores: `kept` is one number for the whole network, or one a layer.
 

@@ -40,7 +40,13 @@ class State(NamedTuple):
 
 
 def train(
-    network: Network, initial: Weights, mask: Masks, dataset: Dataset, threat: Ball, retrain: Retrain, seed: int,
+    network: Network,
+    initial: Weights,
+    mask: Masks,
+    dataset: Dataset,
+    threat: Ball,
+    retrain: Retrain,
+    seed: int,
     context: Context,
 ) -> tuple[Weights, list[Row]]:
     """Trains f(m⊙θ) from θ₀; returns weights whose pruned entries are exactly 0, and a row of figures an epoch."""
@@ -48,8 +54,7 @@ def train(
     if steps == 0:
         raise InputError(f"retrain.batch: {retrain.batch} is more than the {len(dataset.train_y)} training points")
     recipe = Recipe(network, threat, retrain.attack, retrain.learning_rate)
-    start = apply_mask(initial, mask)
-    state = State(start, optax.adam(retrain.learning_rate).init(start), jnp.zeros(()), jnp.zeros((), jnp.int32))
+    state = _start(recipe, initial, mask)
     x, y = jnp.asarray(dataset.train_x), jnp.asarray(dataset.train_y)
     attack_key = key(seed, "retrain", "attack")
     validate = _validation(recipe, dataset, key(seed, "retrain", "validation"))
@@ -62,11 +67,17 @@ def train(
     def close_epoch(state: State, epoch: int) -> tuple[State, Row]:
         points = steps * retrain.batch
         row = {"loss": float(state.loss) / points, "train_adversarial": float(state.hits) / points}
-        fresh = state._replace(loss=jnp.zeros_like(state.loss), hits=jnp.zeros_like(state.hits))
-        return fresh, row | validate(apply_mask(state.weights, mask))
+        fresh = state._replace(loss=jnp.zeros(()), hits=jnp.zeros((), jnp.int32))
+        return fresh, row | validate(state.weights)
 
     state, rows = run(Loop(retrain.epochs, steps, advance, close_epoch), state, context)
-    return apply_mask(state.weights, mask), rows
+    return state.weights, rows
+
+
+@partial(jax.jit, static_argnames="recipe")
+def _start(recipe: Recipe, initial: Weights, mask: Masks) -> State:
+    weights = apply_mask(initial, mask)
+    return State(weights, optax.adam(recipe.learning_rate).init(weights), jnp.zeros(()), jnp.zeros((), jnp.int32))
 
 
 @partial(jax.jit, static_argnames="recipe")
@@ -122,9 +133,7 @@ def _validation(recipe: Recipe, dataset: Dataset, attack_key: jax.Array) -> Call
 
 
 @partial(jax.jit, static_argnames="recipe")
-def _hits(
-    recipe: Recipe, weights: Weights, x: jax.Array, y: jax.Array, key: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _hits(recipe: Recipe, weights: Weights, x: jax.Array, y: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     function = partial(recipe.network.apply, weights)
     moved = pgd(function, recipe.threat, recipe.attack, x, y, key)
     return jnp.sum(function(x).argmax(-1) == y), jnp.sum(function(moved).argmax(-1) == y)

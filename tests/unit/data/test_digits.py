@@ -8,9 +8,7 @@ from sklearn.datasets import load_digits
 from awt import params
 from awt.data import digits
 
-DATA = params.Data(
-    name="digits", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0
-)
+DATA = params.Data(name="digits", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0)
 
 
 def test_holds_scikit_learns_values():

@@ -21,9 +21,7 @@ from awt.data import mnist
 from awt.errors import InputError
 
 IMAGES = "train-images-idx3-ubyte"
-DATA = params.Data(
-    name="mnist", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0
-)
+DATA = params.Data(name="mnist", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0)
 
 
 def encode_idx(array: np.ndarray) -> bytes:
@@ -44,9 +42,7 @@ def arrays() -> dict[str, np.ndarray]:
 def contents(arrays, monkeypatch) -> dict[str, bytes]:
     """A small MNIST, whose digests stand in for the real ones, on a machine without mirrors."""
     found = {name: encode_idx(array) for name, array in arrays.items()}
-    monkeypatch.setattr(
-        mnist, "DIGESTS", {name: hashlib.md5(data).hexdigest() for name, data in found.items()}
-    )
+    monkeypatch.setattr(mnist, "DIGESTS", {name: hashlib.md5(data).hexdigest() for name, data in found.items()})
     monkeypatch.setattr(mnist, "MIRRORS", ())
     return found
 
@@ -253,9 +249,7 @@ def real(monkeypatch) -> Path:
     """The folder of the real files; no mirror is asked for what is not there."""
     monkeypatch.setattr(mnist, "MIRRORS", ())
     root = Path(os.environ.get("AWT_DATA_DIR") or ".no-data")
-    if not any(
-        (folder / f"{IMAGES}{end}").exists() for folder in (root / "mnist", root) for end in ("", ".gz")
-    ):
+    if not any((folder / f"{IMAGES}{end}").exists() for folder in (root / "mnist", root) for end in ("", ".gz")):
         pytest.skip("needs real MNIST: set AWT_DATA_DIR to a folder that has mnist/")
     return root
 
@@ -268,9 +262,7 @@ def test_the_real_files(real):
     assert raw.train_y[:5].tolist() == [5, 0, 4, 1, 9]
 
 
-@pytest.mark.parametrize(
-    "fault", ["truncated gzip", "bit flipped in the gzip", "not compressed, bit flipped"]
-)
+@pytest.mark.parametrize("fault", ["truncated gzip", "bit flipped in the gzip", "not compressed, bit flipped"])
 def test_a_faulty_copy_of_a_real_file_is_named(tmp_path, real, fault):
     name = "t10k-labels-idx1-ubyte"
     found = next(path for folder in (real / "mnist", real) for path in folder.glob(f"{name}*"))

@@ -81,9 +81,7 @@ def test_the_digest_is_checked_or_told(path, capsys):
     assert digest in note
     read(path, digest)
     assert capsys.readouterr().err == ""
-    with pytest.raises(
-        InputError, match=rf"{path}: its sha256 is {digest}, but data\.sha256 says {'0' * 64}"
-    ):
+    with pytest.raises(InputError, match=rf"{path}: its sha256 is {digest}, but data\.sha256 says {'0' * 64}"):
         read(path, "0" * 64)
 
 

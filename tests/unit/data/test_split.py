@@ -93,9 +93,7 @@ def test_a_first_few_of_a_source_sorted_by_class_is_a_sample_of_all_classes(seed
 
 def test_odd_points_do_not_always_go_to_the_first_classes():
     labels = labels_of([11] * 4)  # 44 points, 9 in the test part: one class gets a third one
-    odd = {
-        int(np.bincount(labels[split(labels, seed=seed, validation=0.0).test]).argmax()) for seed in range(40)
-    }
+    odd = {int(np.bincount(labels[split(labels, seed=seed, validation=0.0).test]).argmax()) for seed in range(40)}
     assert odd == {0, 1, 2, 3}
 
 
@@ -141,7 +139,5 @@ def test_a_class_without_points_is_named():
 
 @pytest.mark.parametrize("shares", [{"test": 0.99}, {"validation": 0.99, "test": 0.01}])
 def test_a_split_without_training_points_is_refused(shares):
-    with pytest.raises(
-        InputError, match=r"data\.validation .* and data\.test .* leave none of its 20 points"
-    ):
+    with pytest.raises(InputError, match=r"data\.validation .* and data\.test .* leave none of its 20 points"):
         split(labels_of([10, 10]), **shares)

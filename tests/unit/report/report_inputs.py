@@ -95,9 +95,7 @@ def _retrain(method: str, density: float, seed: int, validated: bool) -> list[di
                 "train_adversarial": 1.03 * final["adversarial"] * learnt,
                 "validation_natural": final["natural"] * learnt if validated else math.nan,
                 "validation_adversarial": (
-                    final["adversarial"] * learnt + 0.01 * math.sin(3 * epoch + seed)
-                    if validated
-                    else math.nan
+                    final["adversarial"] * learnt + 0.01 * math.sin(3 * epoch + seed) if validated else math.nan
                 ),
             }
         )
@@ -111,11 +109,7 @@ def _spectrum(seed: int) -> list[dict[str, Any]]:
 
 
 def _mask(method: str, density: float, seed: int) -> dict[str, Any]:
-    tilt = (
-        {"dense_0": 0.7, "dense_1": 1.15, "dense_2": 3.0}
-        if method != "random"
-        else dict.fromkeys(LAYERS, 1.0)
-    )
+    tilt = {"dense_0": 0.7, "dense_1": 1.15, "dense_2": 3.0} if method != "random" else dict.fromkeys(LAYERS, 1.0)
     layers = {
         name: {
             "kept": min(size, max(1, round(density * size * tilt[name]))) if density < 1 else size,

@@ -25,9 +25,7 @@ def test_accuracy_of_the_dense_network_alone() -> None:
 
 def test_retraining_has_a_panel_per_density_with_dense_in_each(inputs: Inputs) -> None:
     panels = figures.retraining(inputs.retrain).axes
-    assert [axes.get_title("left") for axes in panels] == [
-        f"{density} % of the weights" for density in (20, 5, 2)
-    ]
+    assert [axes.get_title("left") for axes in panels] == [f"{density} % of the weights" for density in (20, 5, 2)]
     assert {len(axes.get_lines()) for axes in panels} == {4}
 
 

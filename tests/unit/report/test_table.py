@@ -56,18 +56,14 @@ def test_one_seed_has_no_spread() -> None:
 
 
 def test_text_is_aligned_and_in_percent(inputs: Inputs) -> None:
-    lines = table.text(
-        table.summary(frame(("awt", 0.1, 0, 0.958, 0.8), ("awt", 0.1, 1, 0.964, 0.9)))
-    ).splitlines()
+    lines = table.text(table.summary(frame(("awt", 0.1, 0, 0.958, 0.8), ("awt", 0.1, 1, 0.964, 0.9)))).splitlines()
     assert "96.1 ± 0.4" in lines[1]
     assert "85.0 ± 7.1" in lines[1]
     assert len({len(line) for line in table.text(table.summary(inputs.results)).splitlines()}) == 1
 
 
 def test_best_adversarial_of_a_density_wins_and_a_lone_row_does_not() -> None:
-    summary = table.summary(
-        frame(("dense", 1.0, 0, 0.9, 0.9), ("awt", 0.1, 0, 0.7, 0.6), ("random", 0.1, 0, 0.9, 0.5))
-    )
+    summary = table.summary(frame(("dense", 1.0, 0, 0.9, 0.9), ("awt", 0.1, 0, 0.7, 0.6), ("random", 0.1, 0, 0.9, 0.5)))
     winners = summary["method"][table.winners(summary)]
     assert list(winners) == ["awt"]
 
@@ -76,6 +72,4 @@ def test_csv_reads_back_as_the_summary(report: dict[str, bytes], inputs: Inputs)
     read = list(csv.DictReader(io.StringIO(report["table.csv"].decode())))
     expected = table.summary(inputs.results)
     assert [row.pop("method") for row in read] == list(expected.pop("method"))
-    assert [{name: float(value) for name, value in row.items()} for row in read] == expected.to_dict(
-        "records"
-    )
+    assert [{name: float(value) for name, value in row.items()} for row in read] == expected.to_dict("records")

@@ -1,0 +1,40 @@
+# Everything a fresh machine needs: Python 3.11 or newer, and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# stages call `python`: the environment's comes first
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: repro test test-all lint bench clean environment
+
+repro: $(READY)  ## run the default pipeline and show its table
+	dvc repro
+	@echo && cat report/table.txt && echo && echo "page: $(CURDIR)/report/index.html"
+
+test: $(READY)  ## the test suite: minutes, one fault of each kind
+	python -m pytest -m "not slow"
+
+test-all: $(READY)  ## everything
+	python -m pytest
+
+lint: $(READY)
+	ruff check .
+	ruff format --check .
+	mypy
+
+bench: $(READY)  ## make bench NAME=kernels
+	python benchmarks/$(NAME).py
+
+environment: $(READY)
+
+# the lock file has the whole closure by version, so that pip resolves nothing
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'awt needs Python 3.11 or newer: make PYTHON=python3.11 …')"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+clean:  ## removes what was computed here, environment and store included; DVC's cache stays
+	rm -rf $(VENV) .awt artifacts report .mypy_cache .ruff_cache .pytest_cache .hypothesis

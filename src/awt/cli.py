@@ -1,0 +1,136 @@
+"""The `awt` command: what a user asks of cells and of the store beside `dvc repro`."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from awt import __version__, params
+from awt.artifacts import read_json
+from awt.errors import InputError, WorkError, run
+from awt.lineage.pipeline import code_of
+from awt.lineage.records import cells_of_records
+from awt.runtime import Cell, Store, open_executor
+from awt.runtime.cell import fingerprint, from_json
+from awt.stage import runtime_of, store_of
+
+
+@dataclass(frozen=True)
+class Known:
+    """A cell that was begun or finished here."""
+
+    key: str
+    cell: Cell
+    stage: str
+    state: str
+
+
+def known(store: Store) -> Iterator[Known]:
+    for key in store.every_key():
+        path = store.work(key) / "cell.json"
+        if not path.exists():
+            continue
+        described = read_json(path)
+        state = "done" if store.has(key) else "checkpointed" if store.checkpoints(key).exists() else "unfinished"
+        yield Known(key, from_json(described), described["stage"], state)
+
+
+def find(store: Store, wanted: str) -> Known:
+    """The cell whose key starts with, or whose label is, what the user gave."""
+    matches = [one for one in known(store) if one.key.startswith(wanted) or one.cell.label == wanted]
+    if not matches:
+        raise InputError(f"no cell {wanted!r} in {store.root}; `awt cells` lists them")
+    if len(matches) > 1:
+        shown = ", ".join(f"{one.key[:12]} ({one.cell.label})" for one in matches[:8])
+        raise InputError(f"{wanted!r} is not one cell but {len(matches)}: {shown}; give a longer key")
+    return matches[0]
+
+
+def check(arguments: argparse.Namespace) -> None:
+    parameters = params.load()
+    runtime_of(parameters)
+    store_of(parameters)
+    print("params.yaml is valid")
+
+
+def cells(arguments: argparse.Namespace) -> None:
+    for one in known(store_of(params.load())):
+        print(f"{one.key[:12]}  {one.stage:9}{one.state:13}{one.cell.label}")
+
+
+def logs(arguments: argparse.Namespace) -> None:
+    store = store_of(params.load())
+    one = find(store, arguments.cell)
+    print(f"{one.key}\n{one.stage}: {one.cell.label} ({one.state})")
+    log = store.log(one.key)
+    print(log.read_text(encoding="utf-8") if log.exists() else "(no log: the cell has not started)", end="")
+
+
+def rerun(arguments: argparse.Namespace) -> None:
+    """Computes one cell again, beside the store, and says whether the bytes are the same."""
+    parameters = params.load()
+    store = store_of(parameters)
+    one = find(store, arguments.cell)
+    runtime = runtime_of(parameters)
+    if arguments.serial:
+        runtime = runtime.model_copy(update={"executor": "serial"})
+    code = fingerprint(code_of(one.stage, Path(parameters.root)))
+    scratch = Store(store.root / "rerun" / one.key[:16])
+    scratch.clear()
+    executor = open_executor(one.stage, runtime, scratch, code)
+    try:
+        entry = executor.run([one.cell])[0]
+    finally:
+        executor.close()
+    print(f"files: {entry.folder}")
+    before = store.find(one.key)
+    if before is None:
+        print("the store has no finished result of this cell to compare with")
+        return
+    differing = [name for name, digest in entry.digests.items() if before.digests.get(name) != digest]
+    if differing:
+        raise WorkError(f"differs from the store's result in {', '.join(differing)} (code, devices or a fault)")
+    print("same bytes as the store's result")
+
+
+def gc(arguments: argparse.Namespace) -> None:
+    """Drops cells that no experiment's run records name."""
+    parameters = params.load()
+    store = store_of(parameters)
+    needed = cells_of_records(Path(parameters.root))
+    unneeded = [key for key in store.every_key() if key not in needed]
+    if arguments.dry_run:
+        print(f"{len(unneeded)} cells could be dropped, {len(needed)} are needed by run records")
+        return
+    freed = sum(store.drop(key) for key in unneeded)
+    print(f"dropped {len(unneeded)} cells, {freed / 1e6:.1f} MB; kept {len(needed)}")
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="awt", description="Run in the folder of an experiment (it has a params.yaml).")
+    top.add_argument("--version", action="version", version=__version__)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, function: Any, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(function=function)
+        return made
+
+    command("check", check, "validate params.yaml")
+    command("cells", cells, "list the cells in the store")
+    command("logs", logs, "show a cell's log").add_argument("cell", help="a key, its beginning, or a label")
+    again = command("rerun", rerun, "compute one cell again and compare its bytes with the store's")
+    again.add_argument("cell", help="a key, its beginning, or a label")
+    again.add_argument("--serial", action="store_true", help="in this process, where a debugger works")
+    store = command("store", None, "look after the store").add_subparsers(required=True, metavar="ACTION")
+    collect = store.add_parser("gc", help="drop cells that no experiment's run records name")
+    collect.add_argument("--dry-run", action="store_true", help="only count them")
+    collect.set_defaults(function=gc)
+    return top
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    sys.exit(run(lambda: arguments.function(arguments)))
