@@ -93,7 +93,7 @@ def stage(name: str) -> Iterator[Stage]:
 
 def runtime_of(parameters: params.Params) -> params.Runtime:
     """The runtime section, with $AWT_EXECUTOR over the executor that it names."""
-    chosen = os.environ.get("AWT_EXECUTOR", parameters.runtime.executor)
+    chosen = os.environ.get("AWT_EXECUTOR") or parameters.runtime.executor
     if chosen not in ("ray", "serial"):
         raise InputError(f"AWT_EXECUTOR: {chosen!r} is neither ray nor serial")
     return parameters.runtime.model_copy(update={"executor": chosen})

@@ -23,7 +23,8 @@ class Ball:
         if self.norm == "linf":
             return self.project(x, x + jax.random.uniform(key, x.shape, minval=-self.eps, maxval=self.eps) * self._unit)
         direction_key, radius_key = jax.random.split(key)
-        direction = self.steepest(jax.random.normal(direction_key, x.shape))
+        # divided by the unit, which `steepest` multiplies by: no channel is preferred
+        direction = self.steepest(jax.random.normal(direction_key, x.shape) / self._unit)
         share = jax.random.uniform(radius_key, (x.shape[0],)) ** (1.0 / x[0].size)
         return self.project(x, x + self.eps * share.reshape(-1, 1, 1, 1) * direction)
 

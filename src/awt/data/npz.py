@@ -2,7 +2,6 @@
 
 import io
 import struct
-import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -49,7 +48,7 @@ def _content(path: Path) -> bytes:
 
 def _check_digest(digest: str, path: Path, expected: str | None) -> None:
     if expected is None:
-        print(f"note: {path} has sha256 {digest}; put it in data.sha256 to notice a change", file=sys.stderr)
+        print(f"note: {path} has sha256 {digest}; put it in data.sha256 to notice a change")
     elif digest != expected:
         raise InputError(
             f"{path}: its sha256 is {digest}, but data.sha256 says {expected}; "

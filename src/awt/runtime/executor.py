@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from awt.artifacts import encode_json, write
-from awt.errors import Interrupted, WorkError
+from awt.errors import DISK_FULL, Interrupted, WorkError
 from awt.params import Resources, Runtime
 from awt.runtime.cell import Cell, Surroundings, to_json
 from awt.runtime.progress import Progress
@@ -59,6 +59,8 @@ class Executor(ABC):
         with Progress(self.stage, len(entries) + len(missing), reused=len(entries)) as progress:
             for key, outcome in self._compute(missing, progress) if missing else ():
                 label = missing[key].label
+                if outcome.failure == "disk":  # the next cells would only fail as well
+                    raise WorkError(DISK_FULL.format(error=f"{label}: {outcome.message}"))
                 if outcome.failure:
                     if outcome.failure != "interrupted":
                         progress.fail(label, outcome.message)

@@ -4,7 +4,10 @@ The result does not depend on where the pieces end: `advance` takes the range of
 so that one compiled program runs pieces of any length.
 """
 
+import errno
+import logging
 import math
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +20,9 @@ import orbax.checkpoint as ocp
 from awt.errors import Interrupted, WorkError, is_disk_full
 from awt.runtime.context import Context
 
+logging.getLogger("absl").setLevel(logging.CRITICAL)  # orbax's threads log what `save` raises anyway
+
+CHECKPOINT_OVERHEAD = 2**17  # bytes of a checkpoint beside its arrays, generously
 PIECE_SECONDS = 1.0  # a stop is answered, and progress shown, about this often
 
 Row = dict[str, float]
@@ -94,14 +100,22 @@ class Checkpoints:
             self._manager.close()
 
     def save(self, step: int, state: Any, rows: list[Row]) -> None:
+        self._check_room(state)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), rows=ocp.args.JsonSave(rows))
         try:
             self._open().save(step, args=args)
             self._open().wait_until_finished()
         except Exception as error:
             if is_disk_full(error):
-                raise OSError(28, "No space left on device", str(self._folder)) from error
+                raise OSError(errno.ENOSPC, "No space left on device", str(self._folder)) from error
             raise
+
+    def _check_room(self, state: Any) -> None:
+        """Orbax fills a disk to the last byte, from several threads, before it fails: look first."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        needed = sum(array.nbytes for array in jax.tree.leaves(state)) + CHECKPOINT_OVERHEAD
+        if shutil.disk_usage(self._folder).free < needed:
+            raise OSError(errno.ENOSPC, "No space left on device", str(self._folder))
 
     def restore(self, state: Any, context: Context) -> tuple[int, Any, list[Row]]:
         """The newest checkpoint that can be read, or step 0 and the state given."""

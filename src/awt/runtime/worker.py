@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from awt.artifacts import sha256
-from awt.errors import DISK_FULL, AwtError, InputError, Interrupted, WorkError, is_disk_full
+from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import pin
 
-Failure = Literal["input", "work", "interrupted", "fault"]
+Failure = Literal["input", "work", "disk", "interrupted", "fault"]
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,8 @@ def execute(task: Task, inputs: Mapping[str, bytes | memoryview], report: Report
         except AwtError as error:
             outcome = Outcome(failure="work", message=str(error))
         except Exception as error:
-            full = is_disk_full(error)
-            message = DISK_FULL.format(error="while checkpointing") if full else f"{type(error).__name__}: {error}"
-            outcome = Outcome(failure="work" if full else "fault", message=message, trace=traceback.format_exc())
+            failure: Failure = "disk" if is_disk_full(error) else "fault"
+            outcome = Outcome(failure=failure, message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
         seconds = time.monotonic() - started
         context.log(f"{outcome.failure or 'done'} after {seconds:.1f} s {outcome.message}\n{outcome.trace}".rstrip())
         context.flush()

@@ -26,7 +26,8 @@ def total_kept(shapes: Shapes, density: float) -> int:
 
 
 def counts(shapes: Shapes, density: float, scope: Scope) -> np.ndarray:
-    """How many weights are kept: one number for `global`, one a layer otherwise."""
+    """How many weights are kept: one number for `global`, otherwise one a layer, in the order of their names."""
+    shapes = dict(sorted(shapes.items()))  # the order in which JAX hands `select` its layers: dense10 before dense2
     total = total_kept(shapes, density)
     if scope == "global":
         return np.array([total], np.int32)
@@ -64,7 +65,7 @@ def _largest_remainder(shares: np.ndarray, sizes: np.ndarray, total: int) -> np.
 
 @jax.jit
 def select(scores: Masks, kept: jax.Array) -> Masks:
-    """The mask of the highest scores: `kept` is one number for the whole network, or one a layer.
+    """The mask of the highest scores: `kept`, of `counts`, is one number for the whole network, or one a layer.
 
     Of equal scores the earlier wins. Over the whole network each layer's best weight is kept first, so that no layer
     ends empty. `kept` may be traced: other densities do not recompile.

@@ -76,11 +76,11 @@ def test_the_digest_is_checked_or_told(path, capsys):
     path.write_bytes(encode(x=X, y=Y))
     digest = sha256(path.read_bytes())
     read(path)
-    note = capsys.readouterr().err
+    note = capsys.readouterr().out
     assert note.count("\n") == 1
     assert digest in note
     read(path, digest)
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().out == ""
     with pytest.raises(InputError, match=rf"{path}: its sha256 is {digest}, but data\.sha256 says {'0' * 64}"):
         read(path, "0" * 64)
 

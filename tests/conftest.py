@@ -1,0 +1,213 @@
+"""What all tests share: the CPU; and real repositories in temporary folders, with the project's own files, tiny
+parameters, and real `dvc` and stage commands."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from awt.artifacts import read_json, sha256_file
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+PROJECT = Path(__file__).parents[1]
+STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
+
+TINY: dict[str, Any] = {
+    "seeds": [0],
+    "data.limit": 256,
+    "model.widths": [16],
+    "kernel.reference": 24,
+    "kernel.tile": 10,
+    "search.methods": ["awt", "random", "dense"],
+    "search.densities": [0.1, 0.3],
+    "search.epochs": 24,
+    "search.batch": 32,
+    "search.mask_every": 10,
+    "search.attack.steps": 2,
+    "retrain.epochs": 24,
+    "retrain.batch": 32,
+    "retrain.attack.steps": 2,
+    "evaluate.chunk": 200,
+    "evaluate.attack.steps": 5,
+}
+
+
+@dataclass
+class Workspace:
+    """A repository with an experiment, and the commands that a user would type in it."""
+
+    path: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    experiment: str = "."
+
+    @property
+    def folder(self) -> Path:
+        return self.path / self.experiment
+
+    def edit(self, values: dict[str, Any], file: str = "params.yaml") -> None:
+        yaml = YAML(typ="safe", pure=True)
+        path = self.folder / file
+        raw = yaml.load(path)
+        for dotted, value in values.items():
+            *parents, last = dotted.split(".")
+            section = raw
+            for name in parents:
+                section = section[name]
+            section[last] = value
+        yaml.dump(raw, path)
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words, cwd=self.folder, env=self._environment(), capture_output=True, text=True, timeout=600, check=False
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Begins a command in a process group of its own, for tests that kill it."""
+        with (self.path / "output").open("w") as output:
+            return subprocess.Popen(
+                words,
+                cwd=self.folder,
+                env=self._environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+
+    def kill(self, process: subprocess.Popen[str], number: int = signal.SIGKILL) -> str:
+        """Sends a signal to a started command and all its children; returns what it printed."""
+        os.killpg(process.pid, number)
+        return self.output(process)
+
+    def output(self, process: subprocess.Popen[str]) -> str:
+        """What a started command printed, once it has ended."""
+        process.wait(timeout=300)
+        return (self.path / "output").read_text()
+
+    def wait_for(self, condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+        """The condition's first true value, while the process that brings it about lives."""
+        deadline = time.monotonic() + 150
+        while time.monotonic() < deadline:
+            value = condition()
+            if value:
+                return value
+            if process.poll() is not None:
+                raise AssertionError(f"the process ended first, with {process.returncode}: {self.output(process)}")
+            time.sleep(0.01)
+        raise AssertionError(f"waited in vain; so far: {(self.path / 'output').read_text()}")
+
+    def dvc(self, *words: str) -> str:
+        done = self.command(sys.executable, "-m", "dvc", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def stage(self, name: str) -> subprocess.CompletedProcess[str]:
+        script = os.path.relpath(self.path / "stages" / f"{name}.py", self.folder)
+        return self.command(sys.executable, script)
+
+    def record(self, stage: str) -> dict[str, Any]:
+        return read_json(self.folder / "artifacts" / "records" / f"{stage}.json")
+
+    def results(self) -> dict[str, str]:
+        """Digests of every out but the run records."""
+        found = {}
+        for top in ("artifacts", "report"):
+            for path in sorted((self.folder / top).rglob("*")):
+                if path.is_file() and "records" not in path.parts and path.name != ".gitignore":
+                    found[str(path.relative_to(self.folder))] = sha256_file(path)
+        return found
+
+    def checkpoints(self) -> list[Path]:
+        """Finished checkpoints of unfinished cells (orbax names those in the making otherwise)."""
+        found = (self.path / ".awt" / "store" / "work").glob("*/checkpoints/*/_CHECKPOINT_METADATA")
+        return [path.parent for path in found if path.parent.name.isdigit()]
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text() for path in (self.path / ".awt" / "store" / "work").glob("*/log"))
+
+    def _environment(self) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        kept = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "AWT_STORE")}
+        return kept | {"PATH": path, "PYTHONPATH": str(self.path / "src")} | self.environment
+
+
+@pytest.fixture(scope="session")
+def compilation_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """JAX's own cache of compiled programs: most of the time of a tiny run is compilation."""
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",  # else kilobytes of CPU features for each program loaded
+    }
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory: pytest.TempPathFactory, compilation_cache: dict[str, str]) -> Callable[[], Workspace]:
+    """Makes repositories with tiny parameters in which nothing was run yet."""
+
+    def make() -> Workspace:
+        path = tmp_path_factory.mktemp("repository")
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=PROJECT,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        for name in filter(None, listed.stdout.split("\0")):
+            source, target = PROJECT / name, path / name
+            if name.split("/")[0] == "tests" or name == "dvc.lock" or not source.exists():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+        workspace = Workspace(path, {**compilation_cache, "AWT_EXECUTOR": "serial"})
+        workspace.edit(TINY)
+        for words in (
+            ["init", "-q"],
+            ["add", "-A"],
+            ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "t"],
+        ):
+            subprocess.run(["git", *words], cwd=path, check=True)
+        return workspace
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def finished(fresh: Callable[[], Workspace]) -> Workspace:
+    """A repository after an undisturbed serial `dvc repro`; not to be changed."""
+    workspace = fresh()
+    workspace.dvc("repro")
+    return workspace
+
+
+@pytest.fixture
+def copy_of(tmp_path: Path) -> Iterator[Callable[[Workspace], Workspace]]:
+    """Copies a repository with all that was computed in it, for tests that go on from there."""
+
+    def copy(workspace: Workspace) -> Workspace:
+        target = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
+        shutil.copytree(workspace.path, target, symlinks=True)
+        return Workspace(target, dict(workspace.environment), workspace.experiment)
+
+    yield copy
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
+    yield
+    lacking = [report for report in terminalreporter.stats.get("skipped", []) if "AWT_DATA_DIR" in str(report.longrepr)]
+    if lacking:
+        terminalreporter.write_line(f"{len(lacking)} tests were skipped for want of a data set: set AWT_DATA_DIR")

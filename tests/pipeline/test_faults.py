@@ -1,0 +1,126 @@
+"""Whatever dies, and wherever: the run goes on, and ends with the bytes of an undisturbed one."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+ALWAYS = {"runtime.checkpoint_seconds": 0}  # between any two pieces of a loop
+
+
+def test_serial_and_ray_give_the_same_bytes(finished, fresh):
+    workspace = fresh()
+    workspace.environment["AWT_EXECUTOR"] = "ray"
+    workspace.dvc("repro")
+    assert workspace.record("mask")["executor"] == "ray"
+    assert workspace.results() == finished.results()
+
+
+def test_a_killed_driver_loses_nothing(finished, fresh):
+    """kill -9 of `dvc repro` in the middle of mask, and again of retrain."""
+    workspace = fresh()
+    workspace.edit(ALWAYS)
+    for stage in ("mask", "retrain"):
+        script = f"stages/{stage}.py"
+        process = workspace.start(sys.executable, "-m", "dvc", "repro")
+        workspace.wait_for(lambda: workspace.checkpoints() and _is_running(script, workspace), process)  # noqa: B023
+        workspace.kill(process)
+        assert not (workspace.folder / "artifacts" / "records" / f"{stage}.json").exists()
+    workspace.dvc("repro")
+    assert workspace.logs().count("resumed at step") >= 2
+    assert workspace.results() == finished.results()
+
+
+def _is_running(script: str, workspace) -> bool:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return script in listed
+
+
+def test_a_killed_ray_worker_is_replaced(finished, copy_of):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    workspace.environment["AWT_EXECUTOR"] = "ray"
+    workspace.edit(ALWAYS)
+    process = workspace.start(sys.executable, "stages/mask.py")
+    checkpoint = workspace.wait_for(workspace.checkpoints, process)[0]
+    log = (checkpoint.parents[1] / "log").read_text()
+    os.kill(int(re.findall(r"pid (\d+)", log)[-1]), signal.SIGKILL)
+    output = workspace.output(process)
+    assert process.returncode == 0, output
+    assert workspace.record("mask")["cells"]["retried"] == 1
+    assert "resumed at step" in (checkpoint.parents[1] / "log").read_text()
+    assert workspace.results() == finished.results()
+
+
+@pytest.mark.parametrize("executor", ["serial", "ray"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_checkpoints_first(finished, copy_of, executor, number):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    workspace.environment["AWT_EXECUTOR"] = executor
+    workspace.edit({"retrain.epochs": 3000, "runtime.checkpoint_seconds": 3600})
+    process = workspace.start(sys.executable, "stages/retrain.py")
+    workspace.wait_for(lambda: "epoch=1 " in workspace.logs(), process)
+    if executor == "ray":
+        os.kill(process.pid, number)  # Ray's own processes ignore a terminal's Ctrl-C
+        output = workspace.output(process)
+    else:
+        output = workspace.kill(process, number)
+    assert process.returncode == 1
+    assert "interrupted; finished cells and checkpoints are kept" in output
+    assert "Traceback" not in output
+    assert workspace.checkpoints()
+
+
+def test_a_full_disk_stops_the_stage_and_nothing_else(finished, copy_of, tmp_path):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mount.returncode != 0:
+        pytest.skip("only root can mount a small disk to fill")
+    try:
+        workspace.environment["AWT_STORE"] = str(disk / "store")
+        before = workspace.results()
+        done = workspace.stage("kernel")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert workspace.results() == before
+        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
+        done = workspace.stage("kernel")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert workspace.record("kernel")["cells"]["reused"] > 0
+        assert workspace.results() == before
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_during_a_checkpoint_is_said_and_survived(finished, copy_of, tmp_path):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    workspace.edit(ALWAYS)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mount.returncode != 0:
+        pytest.skip("only root can mount a small disk to fill")
+    try:
+        workspace.environment["AWT_STORE"] = str(disk / "store")
+        done = workspace.stage("retrain")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
+        assert workspace.stage("retrain").returncode == 0
+        assert workspace.results() == finished.results()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,71 @@
+"""`dvc repro` computes what changed, and nothing else."""
+
+import json
+
+STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
+
+
+def ran(output: str) -> list[str]:
+    return [name for name in STAGES if f"Running stage '{name}'" in output]
+
+
+def test_a_second_repro_has_nothing_to_do(finished):
+    assert ran(finished.dvc("repro")) == []
+    assert "Data and pipelines are up to date" in finished.dvc("repro")
+
+
+def test_every_stage_leaves_a_record_of_its_run(finished):
+    for stage in STAGES:
+        record = finished.record(stage)
+        assert record["stage"] == stage
+        assert record["git"]["dirty"] is False
+        assert record["versions"]["jax"] == "0.9.2"
+    assert finished.record("mask")["cells"]["computed"] == 5  # awt and random at two densities, dense
+    assert finished.record("retrain")["cells"]["reused"] == 0
+
+
+def test_changes_rerun_only_what_they_affect_and_are_restored_when_undone(finished, copy_of):
+    workspace = copy_of(finished)
+    before = workspace.results()
+
+    workspace.edit({"retrain.epochs": 3})
+    assert ran(workspace.dvc("repro")) == ["retrain", "evaluate", "report"]
+
+    workspace.edit({"retrain.epochs": 24, "search.densities": [0.1, 0.2, 0.3]})
+    assert ran(workspace.dvc("repro")) == ["mask", "retrain", "evaluate", "report"]
+    for stage, computed, reused in (("mask", 2, 5), ("retrain", 2, 5), ("evaluate", 4, 10)):
+        cells = workspace.record(stage)["cells"]
+        assert (cells["computed"], cells["reused"]) == (computed, reused), stage
+
+    workspace.edit({"search.densities": [0.1, 0.3]})
+    assert ran(workspace.dvc("repro")) == []
+    assert workspace.results() == before
+
+
+def test_a_change_of_code_reruns_the_stages_that_use_it(finished, copy_of):
+    workspace = copy_of(finished)
+    path = workspace.path / "src" / "awt" / "evaluation" / "scores.py"
+    path.write_text(path.read_text() + "\n# changed\n")
+    status = json.loads(workspace.dvc("status", "--json"))
+    assert set(status) == {"evaluate"}
+
+
+def test_metrics_plots_and_experiments_work(finished, copy_of):
+    workspace = copy_of(finished)
+    shown = json.loads(workspace.dvc("metrics", "show", "--json"))
+    table = shown[""]["data"]["artifacts/metrics.json"]["data"]["table"]
+    assert set(table["awt"]) == {"0.1", "0.3"}
+    assert 0 <= table["awt"]["0.1"]["adversarial"] <= table["awt"]["0.1"]["natural"] <= 1
+    assert "index.html" in workspace.dvc("plots", "show")
+    workspace.dvc("exp", "run", "-S", "evaluate.attack.steps=6", "-n", "stronger")
+    assert "stronger" in workspace.dvc("exp", "show", "--csv")
+    workspace.dvc("metrics", "diff", "--all")
+
+
+def test_results_come_back_in_another_clone_from_the_cache_alone(finished, copy_of):
+    workspace = copy_of(finished)
+    before = workspace.results()
+    for name in ("artifacts", "report", ".awt"):
+        workspace.command("rm", "-rf", name)
+    assert ran(workspace.dvc("repro")) == []
+    assert workspace.results() == before

@@ -1,0 +1,115 @@
+"""What the kernel stage stores is what the search would compute: batches, adversarial examples, outputs, products."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from awt.artifacts import decode_npz
+from awt.errors import InputError, Interrupted
+from awt.kernels.dense_side import (
+    HELD_OUT_PROBES,
+    dense_side,
+    held_out_key,
+    partition,
+    probe_products,
+    probe_vectors,
+    search_key,
+)
+from awt.kernels.exact import tangent_kernel
+from awt.models.network import decode_weights
+
+SEED, BATCH, EPOCHS, PROBES = 5, 5, 2, 3
+
+
+@pytest.fixture(scope="module")
+def side_params(model):
+    threat = {"norm": "linf", "eps": 0.1, "eps_unit": "pixel", "clip": True}
+    attack = {"steps": 3, "step_size": None, "random_start": True}
+    return {"model": model("mlp"), "threat": threat, "attack": attack, "seed": SEED, "batch": BATCH}
+
+
+@pytest.fixture(scope="module")
+def run_cells(side_params, dataset_npz):
+    """Both cells, for a seed: the files that they return."""
+
+    def run(context, seed=SEED):
+        files = dense_side(side_params | {"seed": seed}, {"dataset": dataset_npz}, context)
+        inputs = {"dataset": dataset_npz, "initial": files["initial.npz"], "dense": files["dense.npz"]}
+        params = {"model": side_params["model"], "seed": seed, "probes": PROBES, "epochs": EPOCHS}
+        return files | probe_products(params, inputs, context)
+
+    return run
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 200), st.integers(1, 200), st.integers(0, 2**31 - 1))
+def test_batches_are_a_seeded_partition_without_the_ragged_rest(points, batch, seed):
+    if batch > points:
+        with pytest.raises(InputError, match=rf"search\.batch: {batch} .*{points}"):
+            partition(points, batch, seed)
+        return
+    indices = partition(points, batch, seed)
+    assert indices.shape == (points // batch, batch)
+    assert len(np.unique(indices)) == indices.size
+    assert indices.min() >= 0
+    assert indices.max() < points
+    np.testing.assert_array_equal(indices, partition(points, batch, seed))
+
+
+def test_another_seed_is_another_partition():
+    assert not np.array_equal(partition(60, 6, 0), partition(60, 6, 1))
+
+
+def test_stored_quantities_are_those_of_the_dense_network(run_cells, build_network, dataset, quiet):
+    files = run_cells(quiet)
+    network, weights = build_network("mlp"), decode_weights(files["initial.npz"], "initial.npz")
+    side, probe = decode_npz(files["dense.npz"], "dense.npz"), decode_npz(files["probe.npz"], "probe.npz")
+    np.testing.assert_array_equal(side["indices"], partition(48, BATCH, SEED))
+    x, moved = dataset.train_x[side["indices"]], side["adversarial"]
+    batches = len(side["indices"])
+    assert np.abs(moved - x).max() <= 0.1 + 1e-6
+    assert np.abs(moved - x).max() > 0.09
+    apply = jax.jit(network.apply)
+    for number in range(batches):
+        np.testing.assert_allclose(side["outputs"][number], apply(weights, moved[number]), rtol=1e-5, atol=1e-6)
+
+    kernel = jax.jit(partial(tangent_kernel, network))
+    grams = [kernel(weights, x[number], moved[number]) for number in range(batches)]
+
+    def check(stored, key, number, probes):
+        vectors = probe_vectors(key, jnp.asarray(number), probes, BATCH, 3)
+        expected = np.einsum("nmkl,rml->rnk", grams[number], vectors)
+        np.testing.assert_allclose(stored, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+    assert probe["products"].shape == (EPOCHS, batches, PROBES, BATCH, 3)
+    for epoch in range(EPOCHS):
+        for number in range(batches):
+            check(probe["products"][epoch, number], search_key(SEED, epoch), number, PROBES)
+    for number, stored in enumerate(probe["held_out"]):
+        check(stored, held_out_key(SEED), number, HELD_OUT_PROBES)
+
+
+def test_probes_differ_by_epoch_and_batch_and_from_the_held_out_ones():
+    keys = [search_key(SEED, 0), search_key(SEED, 1), held_out_key(SEED), search_key(SEED + 1, 0)]
+    drawn = [
+        np.asarray(probe_vectors(key, jnp.asarray(batch), 2, 8, 3)).tobytes() for key in keys for batch in range(2)
+    ]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_cells_are_deterministic_by_seed(run_cells, quiet):
+    once, again = run_cells(quiet), run_cells(quiet)
+    assert once == again
+    other = run_cells(quiet, SEED + 1)
+    assert all(once[name] != other[name] for name in once)
+
+
+def test_a_stop_ends_the_cell_between_batches(run_cells, quiet):
+    quiet.stop.is_set = True
+    with pytest.raises(Interrupted):
+        run_cells(quiet)

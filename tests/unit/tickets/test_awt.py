@@ -1,0 +1,233 @@
+"""The kernel-matching search: its loss is the method's, it lowers it, and a kill costs nothing."""
+
+import io
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pandas as pd
+import pytest
+
+from awt.attacks.pgd import pgd
+from awt.kernels.dense_side import probe_vectors
+from awt.kernels.exact import tangent_kernel
+from awt.models.network import apply_mask, decode_mask
+from awt.params import Attack
+from awt.tickets.awt import (
+    Batches,
+    Pressure,
+    Recipe,
+    Student,
+    _advance,
+    awt,
+    kernel_distances,
+    target_distance,
+)
+from awt.tickets.find import find_mask
+from awt.tickets.masks import magnitudes, select, total_kept
+
+STILL = Attack(steps=2, step_size=None, random_start=False)
+
+
+def recipe_of(setting, **changes):
+    search = setting.search
+    values = {
+        "network": setting.network,
+        "threat": setting.threat,
+        "attack": STILL,
+        "learning_rate": search.learning_rate,
+        "mask_every": 1000,
+        "probes": search.probes,
+        "projected": search.projected,
+        "match_kernel": True,
+    }
+    return Recipe(**(values | changes))
+
+
+def student_of(setting, mask, weights=None):
+    weights = setting.initial if weights is None else weights
+    return Student(weights, optax.adam(setting.search.learning_rate).init(weights), mask, mask)
+
+
+def batches_of(setting):
+    outputs, products = setting.dense_side["outputs"], setting.probes["products"][0]
+    return Batches(setting.x, setting.y, jnp.asarray(outputs), jnp.asarray(products))
+
+
+KEYS = (jax.random.key(8), jax.random.key(9))
+
+
+@pytest.mark.parametrize("projected", [True, False])
+def test_the_step_follows_the_gradient_of_the_published_loss(
+    projected, make_setting, random_mask, random_weights, monkeypatch
+):
+    """Adam's first moment after one step is a tenth of the gradient; the loss is written anew here, with the whole
+    Gram tensor, and differentiated by central differences in double precision."""
+    setting = make_setting()
+    network, mask = setting.network, random_mask(setting.network)
+    weights, batches = random_weights(network, 3), batches_of(setting)
+    recipe, gamma, decay = recipe_of(setting, projected=projected), 0.5, 0.01
+    pressure = Pressure(setting.kept, gamma, decay)
+    order = jnp.array([4, 0, 1, 2, 3, 5, 6, 7])
+    student = _advance(recipe, pressure, batches, student_of(setting, mask, weights), order, KEYS, 0, 0, 1)
+    gradient = jax.tree.map(lambda moment: moment / 0.1, student.optimiser[0].mu)
+
+    x, y, outputs, products = jax.tree.map(lambda array: array[4], batches)
+    vectors = probe_vectors(KEYS[0], jnp.asarray(4), recipe.probes, *outputs.shape)
+    masked = apply_mask(weights, mask)
+    moved = pgd(lambda x: network.apply(masked, x), setting.threat, STILL, x, y, None)
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        double = jax.tree.map(lambda array: jnp.asarray(array, jnp.float64), (weights, x, moved, outputs, products))
+        at, x, moved, outputs, products = double
+
+        @jax.jit
+        def loss(weights):
+            kept = apply_mask(weights, mask)
+            target = jnp.sum((network.apply(kept, moved) - outputs) ** 2) / len(x)
+            gram = tangent_kernel(network, weights, x, moved, mask, projected)
+            errors = jnp.einsum("nmkl,rml->rnk", gram, vectors) - products
+            kernel = jnp.mean(jnp.sum(errors**2, axis=(1, 2))) / len(x) ** 2
+            size = sum(jnp.sum(layer["kernel"] ** 2) for layer in kept.values())
+            return target + gamma**2 * kernel + decay * size
+
+        for _ in range(4):
+            direction = jax.tree.map(lambda array: rng.normal(size=array.shape), at)
+            ahead, behind = (
+                loss(jax.tree.map(lambda w, d, s=sign: w + s * 1e-6 * d, at, direction)) for sign in (1, -1)
+            )
+            slope = sum(
+                np.vdot(np.asarray(g, float), d)
+                for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(direction), strict=True)
+            )
+            np.testing.assert_allclose(slope, (ahead - behind) / 2e-6, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("projected", [True, False])
+def test_over_all_probes_the_kernel_distance_is_exact(
+    projected, make_setting, random_mask, random_weights, uniform_points
+):
+    setting = make_setting()
+    network, mask = setting.network, random_mask(setting.network)
+    dense, student = random_weights(network, 0), random_weights(network, 1)
+    x, moved = uniform_points(2), uniform_points(2, seed=1)
+    signs = jnp.asarray(list(itertools.product([-1.0, 1.0], repeat=6)), jnp.float32).reshape(-1, 2, 3)
+    recipe = recipe_of(setting, projected=projected)
+
+    @jax.jit
+    def both(dense, student):
+        gram = tangent_kernel(network, dense, x, moved)
+        products = jnp.einsum("nmkl,rml->rnk", gram, signs)
+        difference = gram - tangent_kernel(network, student, x, moved, mask, projected)
+        found = kernel_distances(recipe, mask, student, x, moved, signs, products)
+        return found, jnp.sum(difference**2) / 2**2
+
+    found, expected = both(dense, student)
+    assert found.shape == (64,)
+    np.testing.assert_allclose(found.mean(), expected, rtol=1e-4)
+
+
+def test_the_target_distance_is_divided_by_the_points_only():
+    assert float(target_distance(jnp.ones((5, 3)), jnp.zeros((5, 3)))) == pytest.approx(3.0)
+
+
+def test_pruned_weights_keep_their_value_and_come_back(make_setting):
+    setting = make_setting()
+    mask = select(magnitudes(setting.initial), setting.kept)
+    order = jnp.arange(8)
+    pressure = Pressure(setting.kept, 0.0, 100.0)  # a decay that wears down whatever is kept
+    still = recipe_of(setting, match_kernel=False)
+    after = _advance(still, pressure, batches_of(setting), student_of(setting, mask), order, KEYS, 0, 0, 8)
+    for name, layer in after.weights.items():
+        pruned = ~np.asarray(mask[name])
+        np.testing.assert_array_equal(layer["kernel"][pruned], setting.initial[name]["kernel"][pruned])
+        assert (np.abs(layer["kernel"]) < np.abs(setting.initial[name]["kernel"]))[~pruned].mean() > 0.9
+    choosing = recipe_of(setting, match_kernel=False, mask_every=8)
+    student = _advance(choosing, pressure, batches_of(setting), student_of(setting, mask), order, KEYS, 0, 0, 8)
+    fresh = {name: np.asarray(kept & ~mask[name]) for name, kept in student.mask.items()}
+    assert sum(kept.sum() for kept in fresh.values()) > 0
+    for name, kept in fresh.items():  # with the values that they were pruned with
+        np.testing.assert_array_equal(student.weights[name]["kernel"][kept], setting.initial[name]["kernel"][kept])
+
+
+def test_the_mask_changes_every_so_many_steps_counted_over_epochs(make_setting):
+    setting = make_setting()
+    mask = select(magnitudes(setting.initial), setting.kept)
+    pressure = Pressure(setting.kept, 0.0, 100.0)
+    recipe = recipe_of(setting, match_kernel=False, mask_every=7)
+
+    def changed(steps_before, stop):
+        state = student_of(setting, mask)
+        found = _advance(recipe, pressure, batches_of(setting), state, jnp.arange(8), KEYS, steps_before, 0, stop).mask
+        return any(bool((found[name] != mask[name]).any()) for name in mask)
+
+    assert not changed(0, 6)
+    assert changed(0, 7)
+    assert not changed(8, 5)
+    assert changed(8, 6)
+
+
+def test_the_search_lowers_both_distances_at_the_density_asked_for(make_setting):
+    setting = make_setting()
+    ticket = awt(setting)
+    first, last = ticket.curve[0], ticket.curve[-1]
+    assert [row["epoch"] for row in ticket.curve] == [0, 1, 2, 3, 4]
+    assert last["target_distance"] < 0.7 * first["target_distance"]
+    assert last["kernel_distance"] < 0.7 * first["kernel_distance"]
+    assert 0 < first["kernel_distance_error"] < first["kernel_distance"]
+    assert any(row["changed"] > 0 for row in ticket.curve)
+    assert sum(int(kept.sum()) for kept in ticket.mask.values()) == total_kept(setting.network.kernel_shapes, 0.3)
+
+
+def test_the_first_mask_s_distances_are_those_of_the_magnitude_ticket(make_setting):
+    """Without an attack: target distance by hand."""
+    setting = make_setting(eps=0.0, epochs=1)
+    first = awt(setting).curve[0]
+    masked = apply_mask(setting.initial, select(magnitudes(setting.initial), setting.kept))
+    apply = jax.jit(setting.network.apply)
+    gaps = [apply(masked, x) - apply(setting.initial, x) for x in setting.x]
+    expected = np.mean([np.sum(np.square(gap)) / len(gap) for gap in gaps])
+    assert first["target_distance"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("changes", [{"eps": 0.0}, {"gamma": 0.0}, {"scope": "erk", "projected": False}])
+def test_runs_without_an_attack_a_kernel_term_or_a_projection(changes, make_setting):
+    ticket = awt(make_setting(**changes))
+    assert ticket.curve[-1]["target_distance"] < ticket.curve[0]["target_distance"]
+    assert all(np.isfinite(value) for row in ticket.curve for value in row.values())
+
+
+def test_densities_and_seeds_share_one_compiled_step(make_setting):
+    awt(make_setting(0.3, epochs=1))
+    before = _advance._cache_size()
+    awt(make_setting(0.5, epochs=1))
+    awt(make_setting(0.1, epochs=2, gamma=0.2, decay=0.01))
+    assert _advance._cache_size() == before
+
+
+def test_masks_follow_the_seed(make_setting):
+    one, same, other = (awt(make_setting(seed=seed, epochs=1)) for seed in (0, 0, 1))
+    assert all(bool((one.mask[name] == same.mask[name]).all()) for name in one.mask)
+    assert one.curve == same.curve
+    assert any(bool((one.mask[name] != other.mask[name]).any()) for name in one.mask)
+
+
+@pytest.mark.parametrize("reports", [1, 2, 5])
+def test_a_search_killed_again_and_again_ends_as_one_left_alone(
+    reports, search_params, search_inputs, quiet, stopped_again_and_again
+):
+    params, inputs = search_params(mask_every=3), search_inputs()
+    undisturbed = find_mask(params, inputs, quiet)
+    found, stops = stopped_again_and_again(lambda context: find_mask(params, inputs, context), reports)
+    assert stops >= 2
+    assert found == undisturbed
+
+
+def test_the_cell_writes_a_row_an_epoch(search_params, search_inputs, quiet):
+    files = find_mask(search_params(), search_inputs(), quiet)
+    curve = pd.read_csv(io.BytesIO(files["curve.csv"]))
+    assert curve["epoch"].tolist() == [0, 1, 2, 3, 4]
+    assert curve.notna().all().all()
+    assert sum(int(kept.sum()) for kept in decode_mask(files["mask.npz"], "mask").values()) == 42
