@@ -7,64 +7,12 @@ import pandas as pd
 
 from awt.artifacts import decode_npy, encode_csv, encode_json, read_json, write
 from awt.errors import InputError, run
+from awt.kernels.cells import dense_side_cell, probe_cell, tile_cell
 from awt.kernels.tiles import Tile, assemble, index, spectrum, symmetric_tiles
-from awt.runtime import Cell, Entry, Source
+from awt.runtime import Entry, Source
 from awt.stage import ARTIFACTS, Stage, stage
 
 DATA = ARTIFACTS / "data"
-
-
-def dense_sides(work: Stage, dataset: Source) -> dict[int, Entry]:
-    """By seed: initial weights, adversarial examples of the dense network, its outputs on them."""
-    shared = {"model": work.params.model.as_json(), "threat": work.params.threat.as_json()}
-    search = {"batch": work.params.search.batch, "attack": work.params.search.attack.as_json()}
-    function = "awt.kernels.dense_side:dense_side"
-    cells = [
-        Cell(
-            "dense",
-            f"dense side seed {seed}",
-            function,
-            {**shared, **search, "seed": seed},
-            {"dataset": dataset},
-        )
-        for seed in work.params.seeds
-    ]
-    return dict(zip(work.params.seeds, work.run(cells), strict=True))
-
-
-def probes(work: Stage, dataset: Source, sides: dict[int, Entry]) -> dict[int, Entry]:
-    """By seed: the dense kernel times the search's probe vectors."""
-    shared = {"model": work.params.model.as_json()}
-    search = {"probes": work.params.search.probes, "epochs": work.params.search.epochs}
-    function = "awt.kernels.dense_side:probe_products"
-    cells = [
-        Cell(
-            "probe",
-            f"probe products seed {seed}",
-            function,
-            {**shared, **search, "seed": seed},
-            {"dataset": dataset, **{name: side.source(f"{name}.npz") for name in ("initial", "dense")}},
-        )
-        for seed, side in sides.items()
-    ]
-    return dict(zip(sides, work.run(cells), strict=True))
-
-
-def gram_tiles(work: Stage, dataset: Source, sides: dict[int, Entry]) -> dict[tuple[int, Tile], Entry]:
-    """By seed and tile: the class-traced kernel of the dense network on the reference subset."""
-    tiles = list(symmetric_tiles(work.params.kernel.reference, work.params.kernel.tile))
-    cells = {
-        (seed, tile): Cell(
-            "tile",
-            f"gram seed {seed} {tile.name}",
-            "awt.kernels.gram:tile",
-            {"model": work.params.model.as_json(), "rows": tile.rows, "columns": tile.columns},
-            {"dataset": dataset, "weights": side.source("initial.npz")},
-        )
-        for seed, side in sides.items()
-        for tile in tiles
-    }
-    return dict(zip(cells, work.run(list(cells.values())), strict=True))
 
 
 def spectra(points: int, tiles: dict[tuple[int, Tile], Entry]) -> pd.DataFrame:
@@ -76,28 +24,37 @@ def spectra(points: int, tiles: dict[tuple[int, Tile], Entry]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def check_reference(work: Stage) -> None:
+    available = read_json(DATA / "dataset.json")["counts"]["train"]
+    if work.params.kernel.reference > available:
+        raise InputError(
+            f"kernel.reference: {work.params.kernel.reference} is more than the {available} training points"
+        )
+
+
 def main() -> None:
     with stage("kernel") as work:
-        points = work.params.kernel.reference
-        available = read_json(DATA / "dataset.json")["counts"]["train"]
-        if points > available:
-            raise InputError(f"kernel.reference: {points} is more than the {available} training points")
+        check_reference(work)
+        params, seeds = work.params, work.params.seeds
         dataset = Source.of(DATA / "dataset.npz")
-        sides = dense_sides(work, dataset)
-        products = probes(work, dataset, sides)
-        tiles = gram_tiles(work, dataset, sides)
+        sides = dict(zip(seeds, work.run([dense_side_cell(params, seed, dataset) for seed in seeds]), strict=True))
+        probes = work.run([probe_cell(params, seed, dataset, sides[seed]) for seed in seeds])
+        names = [(s, tile) for s in seeds for tile in symmetric_tiles(params.kernel.reference, params.kernel.tile)]
+        entries = work.run([tile_cell(params, seed, tile, dataset, sides[seed]) for seed, tile in names])
+        tiles = dict(zip(names, entries, strict=True))
+
         side_files: dict[str, bytes | Path] = {}
-        for seed, side in sides.items():
-            side_files[f"seed-{seed}/dense.npz"] = side.path("dense.npz")
-            side_files[f"seed-{seed}/probe.npz"] = products[seed].path("probe.npz")
+        for seed, probe in zip(seeds, probes, strict=True):
+            side_files[f"seed-{seed}/dense.npz"] = sides[seed].path("dense.npz")
+            side_files[f"seed-{seed}/probe.npz"] = probe.path("probe.npz")
         gram: dict[str, bytes | Path] = {
             f"seed-{seed}/{tile.name}": entry.path("tile.npy") for (seed, tile), entry in tiles.items()
         }
-        gram["index.json"] = encode_json(index(points, work.params.kernel.tile))
+        gram["index.json"] = encode_json(index(params.kernel.reference, params.kernel.tile))
         work.publish(ARTIFACTS / "initial", {f"seed-{s}.npz": side.path("initial.npz") for s, side in sides.items()})
         work.publish(ARTIFACTS / "dense_side", side_files)
         work.publish(ARTIFACTS / "gram", gram)
-        write(ARTIFACTS / "plots" / "spectrum.csv", encode_csv(spectra(points, tiles)))
+        write(ARTIFACTS / "plots" / "spectrum.csv", encode_csv(spectra(params.kernel.reference, tiles)))
 
 
 if __name__ == "__main__":

@@ -188,8 +188,8 @@ def parse(raw: Any, source: str) -> Params:
     except ValidationError as error:
         found = error.errors()
         inner = {fault["loc"][:-1] for fault in found}
-        # a list with a bad item is also "too short": say the first only
-        faults = [_describe(fault) for fault in found if fault["loc"] not in inner]
+        # a list with a bad item also counts as too short: only the item is worth a word
+        faults = [_describe(fault) for fault in found if fault["type"] != "too_short" or fault["loc"] not in inner]
     except (TypeError, ValueError) as error:
         faults = [str(error)]
     raise InputError(f"{source}: " + "; ".join(faults))

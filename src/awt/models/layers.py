@@ -15,12 +15,11 @@ LayerWeights = dict[str, jax.Array]
 def _kernel(key: jax.Array, shape: Shape, init: Init) -> jax.Array:
     if init == "ntk":
         return jax.random.normal(key, shape)
-    initialisers = {
-        "glorot": jax.nn.initializers.glorot_normal(),
-        "he": jax.nn.initializers.he_normal(),
-        "lecun": jax.nn.initializers.lecun_normal(),
-    }
-    return initialisers[init](key, shape)
+    # plain normals: the truncated ones that libraries default to have no tails, so that a magnitude mask over the
+    # whole network would leave out the layers with small weights altogether
+    fan_in, fan_out = math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
+    variance = {"glorot": 2.0 / (fan_in + fan_out), "he": 2.0 / fan_in, "lecun": 1.0 / fan_in}[init]
+    return math.sqrt(variance) * jax.random.normal(key, shape)
 
 
 def _scale(shape: Shape, init: Init) -> float:

@@ -59,7 +59,7 @@ def test_an_attack_breaks_some_points(run_cell):
 def test_chunks_together_are_the_whole(run_cell):
     """Without random starts, which are drawn by chunk."""
     still = {"random_start": False, "restarts": 1}
-    chunks = [run_cell(points, **still) for points in ((0, 6), (6, 12), (12, 15))]
+    chunks = [run_cell(points, **still) for points in ((0, 5), (5, 10), (10, 15))]
     assert_same(join(chunks), run_cell((0, 15), **still))
 
 

@@ -30,8 +30,14 @@ def by_convolution(network):
     return function
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_agrees_with_the_exact_kernels(implementation, network, random_weights, random_mask, uniform_points):
+CASES = [*(("mlp", implementation) for implementation in IMPLEMENTATIONS), ("cnn", STRUCTURED_DERIVATIVES)]
+
+
+@pytest.mark.parametrize(("name", "implementation"), CASES)
+def test_agrees_with_the_exact_kernels(
+    name, implementation, build_network, random_weights, random_mask, uniform_points
+):
+    network = build_network(name)
     weights, mask = random_weights(network), random_mask(network)
     x, other = uniform_points(3), uniform_points(2, seed=1)
     apply = by_convolution(network) if implementation == STRUCTURED_DERIVATIVES else network.apply

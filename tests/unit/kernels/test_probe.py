@@ -31,8 +31,9 @@ def test_product_equals_the_gram_tensor_times_the_vector(
 
 
 def test_over_all_sign_vectors_the_mean_square_is_the_frobenius_norm(
-    network, random_weights, random_mask, uniform_points, sparse_function
+    build_network, random_weights, random_mask, uniform_points, sparse_function
 ):
+    network = build_network("mlp")
     weights, mask = random_weights(network), random_mask(network)
     x, other = uniform_points(3), uniform_points(2, seed=1)
     signs = jnp.asarray(list(itertools.product([-1.0, 1.0], repeat=6)), jnp.float32).reshape(-1, 2, 3)

@@ -13,7 +13,7 @@ from awt.training.retrain import CURVE, retrain
 @pytest.fixture
 def cell(model, build_network, random_weights, random_mask, dataset_npz, retrain_section):
     network = build_network("mlp")
-    threat = {"norm": "linf", "eps": 0.2, "eps_unit": "std", "clip": True}
+    threat = {"norm": "linf", "eps": 0.05, "eps_unit": "pixel", "clip": True}
     params = {"model": model("mlp"), "threat": threat, "retrain": retrain_section, "seed": 0}
     files = {"initial": encode_weights(random_weights(network)), "mask": encode_mask(random_mask(network))}
     return params, {"dataset": dataset_npz} | files

@@ -1,0 +1,48 @@
+"""An experiment in pipelines/ is a params.yaml and a symlink; the one there runs on real MNIST."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+
+
+def test_every_experiment_is_the_same_pipeline():
+    found = [path.parent for path in PROJECT.glob("pipelines/**/params.yaml")]
+    assert found
+    for folder in found:
+        assert (folder / "dvc.yaml").is_symlink()
+        assert (folder / "dvc.yaml").resolve() == PROJECT / "dvc.yaml"
+        assert (folder / "README.md").exists()
+
+
+def test_mnist_from_a_local_folder(fresh):
+    data = os.environ.get("AWT_DATA_DIR", "")
+    if not (Path(data) / "mnist").is_dir():
+        pytest.skip("AWT_DATA_DIR names no folder with mnist/ in it")
+    workspace = fresh()
+    workspace.experiment = "pipelines/mnist_mlp/quick"
+    workspace.edit(
+        {
+            "data.root": data,
+            "data.limit": 512,
+            "search.methods": ["awt", "random"],
+            "search.densities": [0.1],
+            "search.epochs": 1,
+            "search.attack.steps": 1,
+            "kernel.reference": 16,
+            "kernel.tile": 8,
+            "retrain.epochs": 2,
+            "retrain.attack.steps": 1,
+            "evaluate.chunk": 5000,
+            "evaluate.attack.steps": 2,
+        }
+    )
+    workspace.dvc("repro", "dvc.yaml")
+    assert workspace.record("prepare")["stage"] == "prepare"
+    page = (workspace.folder / "report" / "index.html").read_text()
+    assert "mnist" in page.lower()
+    assert not (workspace.path / "artifacts").exists()
+    status = workspace.dvc("status", "dvc.yaml")
+    assert "up to date" in status

@@ -1,0 +1,103 @@
+"""params.yaml: what is valid passes, what is not is named."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from awt import params
+from awt.errors import InputError
+
+PROJECT = Path(__file__).parents[2]
+DEFAULT: dict[str, Any] = YAML(typ="safe", pure=True).load(PROJECT / "params.yaml")
+
+
+def changed(dotted: str, value: Any) -> dict[str, Any]:
+    raw = copy.deepcopy(DEFAULT)
+    *parents, last = dotted.split(".")
+    section = raw
+    for name in parents:
+        section = section[name]
+    section[last] = value
+    return raw
+
+
+@pytest.mark.parametrize("path", [PROJECT / "params.yaml", *PROJECT.glob("pipelines/**/params.yaml")])
+def test_every_experiment_is_valid(path):
+    parameters = params.load(path)
+    assert (path.parent / parameters.root).resolve() == PROJECT
+
+
+def test_every_knob_has_a_comment():
+    lines = (PROJECT / "params.yaml").read_text().splitlines()
+    bare = [line for line in lines if line.strip() and "#" not in line]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("dotted", "value", "message"),
+    [
+        ("search.densitys", [0.1], "search.densitys: unknown key; did you mean `densities`?"),
+        ("sedes", [0], "sedes: unknown key; did you mean `seeds`?"),
+        ("retrain.attack.zzz", 1, "retrain.attack.zzz: unknown key; known keys: steps, step_size, random_start"),
+        ("runtime.resources", {"mask": {"gpu": 1}}, "runtime.resources.mask.gpu: unknown key; did you mean `gpus`?"),
+        ("search.densities", [1.4], "search.densities.0: input should be less than or equal to 1 (got 1.4)"),
+        ("search.densities", [0], "search.densities.0: input should be greater than 0 (got 0)"),
+        ("search.densities", [], "search.densities"),
+        ("search.densities", [0.1, 0.1], "`densities` names something twice"),
+        ("search.methods", ["magnitud"], "did you mean `magnitude`?"),
+        ("seeds", [0, 0], "`seeds` names something twice"),
+        ("seeds", [-1], "seeds.0"),
+        ("threat.eps", -0.1, "threat.eps: input should be greater than or equal to 0 (got -0.1)"),
+        ("threat.eps", float("nan"), "threat.eps: input should be a finite number (got NaN)"),
+        ("threat.eps", "0.1", "threat.eps: input should be a valid number"),
+        ("retrain.epochs", True, "retrain.epochs: input should be a valid integer"),
+        ("retrain.epochs", 1.5, "retrain.epochs: input should be a valid integer"),
+        ("model.name", "vgg", "model.name: input should be 'mlp' or 'cnn'"),
+        ("data.path", "x.npz", "data: `path` names the file of `name: npz`"),
+        ("data.name", "npz", "data: `path` names the file of `name: npz`"),
+        ("evaluate.attack.random_start", False, "evaluate.attack: `restarts` above 1 need `random_start: true`"),
+    ],
+)
+def test_faults_are_named(dotted, value, message):
+    with pytest.raises(InputError) as error:
+        params.parse(changed(dotted, value), "params.yaml")
+    assert message in str(error.value)
+    assert str(error.value).startswith("params.yaml: ")
+
+
+def test_a_missing_key_is_named():
+    raw = copy.deepcopy(DEFAULT)
+    del raw["search"]["gamma"]
+    with pytest.raises(InputError, match=r"search\.gamma: missing"):
+        params.parse(raw, "params.yaml")
+
+
+def test_all_faults_are_told_at_once():
+    raw = changed("threat.eps", -1)
+    raw["retrain"]["epochs"] = 0
+    with pytest.raises(InputError, match=r"threat\.eps.*retrain\.epochs"):
+        params.parse(raw, "params.yaml")
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "a: [", "a: 1\na: 2", "\x00"])
+def test_files_that_are_not_parameters(tmp_path, text):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"params\.yaml"):
+        params.load(path)
+
+
+def test_the_reading_is_that_of_dvc(tmp_path):
+    """YAML 1.2: 1e-3 is a number (PyYAML's 1.1 reads a string)."""
+    path = tmp_path / "params.yaml"
+    path.write_text((PROJECT / "params.yaml").read_text().replace("gamma: 1.0e-2", "gamma: 1e-2"))
+    assert params.load(path).search.gamma == 0.01
+
+
+def test_sections_survive_the_way_through_json():
+    parameters = params.load(PROJECT / "params.yaml")
+    assert params.Search.of(parameters.search.as_json()) == parameters.search
+    assert hash(params.Search.of(parameters.search.as_json())) == hash(parameters.search)
