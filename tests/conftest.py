@@ -109,7 +109,7 @@ class Workspace:
     def dvc(self, *words: str) -> str:
         done = self.command(sys.executable, "-m", "dvc", *words)
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        return done.stdout
 
     def stage(self, name: str) -> subprocess.CompletedProcess[str]:
         script = os.path.relpath(self.path / "stages" / f"{name}.py", self.folder)

@@ -46,7 +46,7 @@ def test_a_change_of_code_reruns_the_stages_that_use_it(finished, copy_of):
     workspace = copy_of(finished)
     path = workspace.path / "src" / "awt" / "evaluation" / "scores.py"
     path.write_text(path.read_text() + "\n# changed\n")
-    status = json.loads(workspace.dvc("status", "--json"))
+    status = json.loads(workspace.dvc("status", "--json", "dvc.yaml"))
     assert set(status) == {"evaluate"}
 
 

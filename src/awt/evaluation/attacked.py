@@ -28,7 +28,7 @@ def evaluate(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
     attack = EvaluationAttack.of(params["attack"])
     chunk = slice(*params["points"])
     x, y = dataset.test_x[chunk], dataset.test_y[chunk]
-    natural = _finite(jax.jit(network.apply)(weights, x))
+    natural = _finite(_natural(network, weights, x))
     base = key(params["seed"], "evaluate", params["points"][0])
     adversarial = []
     for restart in range(attack.restarts):
@@ -44,6 +44,11 @@ def evaluate(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
         "adversarial": np.stack(adversarial, 1),
     }
     return {"points.npz": encode_npz({name: np.asarray(array, np.int32) for name, array in arrays.items()})}
+
+
+@partial(jax.jit, static_argnames="network")
+def _natural(network: Network, weights: Weights, x: jax.Array) -> jax.Array:
+    return network.apply(weights, x)
 
 
 @partial(jax.jit, static_argnames=("network", "threat", "attack"))

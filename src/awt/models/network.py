@@ -30,9 +30,13 @@ class Network:
     def kernel_shapes(self) -> dict[str, tuple[int, ...]]:
         return {layer.name: layer.kernel_shape for layer in self.weighted}
 
-    @partial(jax.jit, static_argnums=(0, 1))
     def initialise(self, seed: int) -> Weights:
-        return {layer.name: layer.initialise(key(seed, "initialise", layer.name)) for layer in self.weighted}
+        """θ₀; a layer's weights depend on the seed and its name alone."""
+        return self._initialise({layer.name: key(seed, "initialise", layer.name) for layer in self.weighted})
+
+    @partial(jax.jit, static_argnums=0)
+    def _initialise(self, keys: dict[str, jax.Array]) -> Weights:
+        return {layer.name: layer.initialise(keys[layer.name]) for layer in self.weighted}
 
     def apply(self, weights: Weights, x: jax.Array) -> jax.Array:
         """Logits [n, classes]."""

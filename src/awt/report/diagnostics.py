@@ -88,7 +88,7 @@ def changes(search: pd.DataFrame) -> Figure:
     for curve in curves:
         axes.plot(curve.rows.index, 100 * curve.rows["changed"], **curve.line)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("entries changed, %")
+    axes.set_ylabel("kept weights changed, %")
     canvas.epochs(axes)
     canvas.legend(figure, _handles(curves))
     return figure

@@ -47,7 +47,7 @@ def search(inputs: Inputs) -> Iterator[Plate]:
         yield Plate(
             "changes",
             diagnostics.changes(inputs.search),
-            "Share of the mask's entries that differ from the epoch before, mean over seeds: "
+            "Share of the kept weights that were not kept an epoch before, mean over seeds: "
             "near zero, the search has settled.",
         )
     if len(diagnostics.layer_densities(inputs.masks)):

@@ -27,7 +27,7 @@ def make(
     tickets = [(m, d, s) for m in methods for d in ((1.0,) if m == "dense" else densities) for s in seeds]
     searched = [ticket for ticket in tickets if ticket[0] == "awt"]
     return Inputs(
-        params=params.load(ROOT / "params.yaml"),
+        params=_params(),
         dataset={
             "name": name,
             "shape": [8, 8, 1],
@@ -127,3 +127,9 @@ def _mask(method: str, density: float, seed: int) -> dict[str, Any]:
         "total": sum(LAYERS.values()),
         "layers": layers,
     }
+
+
+def _params() -> params.Params:
+    """The default experiment's, at the densities of these tests."""
+    default = params.load(ROOT / "params.yaml")
+    return default.model_copy(update={"search": default.search.model_copy(update={"densities": DENSITIES})})
