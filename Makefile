@@ -9,6 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: repro test test-all lint bench clean environment
 
 repro: $(READY)  ## run the default pipeline and show its table
+	@test -s .dvc/tmp/rwlock || rm -f .dvc/tmp/rwlock  # DVC stumbles over an empty one, which a killed DVC may leave
 	dvc repro
 	@echo && cat report/table.txt && echo && echo "page: $(CURDIR)/report/index.html"
 
