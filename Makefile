@@ -10,6 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 repro: $(READY)  ## run the default pipeline and show its table
 	@test -s .dvc/tmp/rwlock || rm -f .dvc/tmp/rwlock  # DVC stumbles over an empty one, which a killed DVC may leave
+	@awt check  # before DVC, which removes a stage's outs before it runs
 	dvc repro
 	@echo && cat report/table.txt && echo && echo "page: $(CURDIR)/report/index.html"
 
@@ -25,6 +26,7 @@ lint: $(READY)
 	mypy
 
 bench: $(READY)  ## make bench NAME=kernels
+	@test -f benchmarks/$(NAME).py || { echo "make bench NAME=…, one of: $(notdir $(basename $(wildcard benchmarks/*.py)))"; exit 2; }
 	python benchmarks/$(NAME).py
 
 environment: $(READY)

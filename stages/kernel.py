@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from awt.artifacts import decode_npy, encode_csv, encode_json, read_json, write
-from awt.errors import InputError, run
+from awt.artifacts import decode_npy, encode_csv, encode_json, write
+from awt.errors import run
 from awt.kernels.cells import dense_side_cell, probe_cell, tile_cell
 from awt.kernels.tiles import Tile, assemble, index, spectrum, symmetric_tiles
 from awt.runtime import Entry, Source
-from awt.stage import ARTIFACTS, Stage, stage
-
-DATA = ARTIFACTS / "data"
+from awt.stage import ARTIFACTS, stage
 
 
 def spectra(points: int, tiles: dict[tuple[int, Tile], Entry]) -> pd.DataFrame:
@@ -24,19 +22,10 @@ def spectra(points: int, tiles: dict[tuple[int, Tile], Entry]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def check_reference(work: Stage) -> None:
-    available = read_json(DATA / "dataset.json")["counts"]["train"]
-    if work.params.kernel.reference > available:
-        raise InputError(
-            f"kernel.reference: {work.params.kernel.reference} is more than the {available} training points"
-        )
-
-
 def main() -> None:
     with stage("kernel") as work:
-        check_reference(work)
         params, seeds = work.params, work.params.seeds
-        dataset = Source.of(DATA / "dataset.npz")
+        dataset = Source.of(ARTIFACTS / "data" / "dataset.npz")
         sides = dict(zip(seeds, work.run([dense_side_cell(params, seed, dataset) for seed in seeds]), strict=True))
         probes = work.run([probe_cell(params, seed, dataset, sides[seed]) for seed in seeds])
         names = [(s, tile) for s in seeds for tile in symmetric_tiles(params.kernel.reference, params.kernel.tile)]

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from awt.artifacts import FORMAT_VERSION, decode_json, encode_csv, encode_json, write
+from awt.artifacts import FORMAT_VERSION, curves, decode_json, encode_csv, encode_json, write
 from awt.errors import run
 from awt.runtime import Source
-from awt.stage import ARTIFACTS, curves, stage
+from awt.stage import ARTIFACTS, stage
 from awt.tickets.cells import grid, mask_cell
 
 
@@ -28,12 +28,15 @@ def main() -> None:
         files: dict[str, bytes | Path] = {}
         masks = []
         for entry, (method, density, seed) in zip(entries, names, strict=True):
-            file = f"{method}-{density:g}-seed{seed}.npz"
+            file = f"{method}-{density:.12g}-seed{seed}.npz"
             files[file] = entry.path("mask.npz")
             masks.append({**decode_json(entry.read("mask.json"), "mask.json"), "file": file})
         files["index.json"] = encode_json({"format_version": FORMAT_VERSION, "masks": masks})
         work.publish(ARTIFACTS / "masks", files)
-        write(ARTIFACTS / "plots" / "search.csv", encode_csv(curves(entries, names)))
+        write(
+            ARTIFACTS / "plots" / "search.csv",
+            encode_csv(curves((entry.read("curve.csv") for entry in entries), names)),
+        )
 
 
 if __name__ == "__main__":

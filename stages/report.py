@@ -3,13 +3,10 @@
 import sys
 from pathlib import Path
 
-import pandas as pd
-
-from awt.artifacts import read_json, sha256_file
+from awt.artifacts import read_csv, read_json, sha256_file
 from awt.errors import run
 from awt.lineage.records import versions
 from awt.report import Inputs, build
-from awt.report.table import summary, text
 from awt.stage import ARTIFACTS, RECORDS, stage
 
 PLOTS = ARTIFACTS / "plots"
@@ -25,12 +22,12 @@ def main() -> None:
         inputs = Inputs(
             params=work.params,
             dataset=read_json(ARTIFACTS / "data" / "dataset.json"),
-            results=pd.read_csv(PLOTS / "results.csv"),
-            search=pd.read_csv(PLOTS / "search.csv"),
-            retrain=pd.read_csv(PLOTS / "retrain.csv"),
-            spectrum=pd.read_csv(PLOTS / "spectrum.csv"),
+            results=read_csv(PLOTS / "results.csv"),
+            search=read_csv(PLOTS / "search.csv"),
+            retrain=read_csv(PLOTS / "retrain.csv"),
+            spectrum=read_csv(PLOTS / "spectrum.csv"),
             masks=masks,
-            versions=versions(),
+            versions={name: found for name, found in versions().items() if name != "python"},  # the lock file's
             hashes={f"{ARTIFACTS}/{name}": sha256_file(ARTIFACTS / name) for name in files},
             records={
                 name: f"../{RECORDS}/{name}.json"
@@ -38,7 +35,7 @@ def main() -> None:
             },
         )
         work.publish(REPORT, build(inputs))
-        print(f"\n{text(summary(inputs.results))}\nreport: {(REPORT / 'index.html').resolve()}")
+        print(f"report: {(REPORT / 'index.html').resolve()}")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from awt.artifacts import FORMAT_VERSION, encode_csv, encode_json, read_json, write
+from awt.artifacts import FORMAT_VERSION, curves, encode_csv, encode_json, read_json, write
 from awt.errors import run
 from awt.runtime import Source
-from awt.stage import ARTIFACTS, curves, stage
+from awt.stage import ARTIFACTS, stage
 from awt.training.cells import retrain_cell
 
 MASKS = ARTIFACTS / "masks"
@@ -30,7 +30,10 @@ def main() -> None:
         files["index.json"] = encode_json({"format_version": FORMAT_VERSION, "models": models})
         work.publish(ARTIFACTS / "models", files)
         names = [(mask["method"], mask["density"], mask["seed"]) for mask in masks]
-        write(ARTIFACTS / "plots" / "retrain.csv", encode_csv(curves(entries, names)))
+        write(
+            ARTIFACTS / "plots" / "retrain.csv",
+            encode_csv(curves((entry.read("curve.csv") for entry in entries), names)),
+        )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import uuid
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,25 @@ def decode_json(data: Buffer, source: str) -> Any:
 
 def encode_csv(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(io.BytesIO(read(path)))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a readable table ({error})") from None
+
+
+def curves(tables: Iterable[bytes], tickets: Iterable[tuple[str, float, int]]) -> pd.DataFrame:
+    """The curves (CSV) of tickets as one table, with each ticket's method, density and seed."""
+    joined = []
+    for data, (method, density, seed) in zip(tables, tickets, strict=True):
+        table = pd.read_csv(io.BytesIO(data))
+        table.insert(0, "method", method)
+        table.insert(1, "density", density)
+        table.insert(2, "seed", seed)
+        joined.append(table)
+    return pd.concat([table for table in joined if len(table)] or joined[:1], ignore_index=True)
 
 
 def read(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from awt.lineage.pipeline import code_of
 from awt.lineage.records import cells_of_records
 from awt.runtime import Cell, Store, open_executor
 from awt.runtime.cell import fingerprint, from_json
-from awt.stage import runtime_of, store_of
+from awt.stage import ARTIFACTS, runtime_of, store_of
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,14 @@ def find(store: Store, wanted: str) -> Known:
 
 
 def check(arguments: argparse.Namespace) -> None:
+    """Finds what a stage would refuse; `dvc repro` removes a stage's outs before its command can."""
     parameters = params.load()
     runtime_of(parameters)
     store_of(parameters)
+    described = ARTIFACTS / "data" / "dataset.json"
+    if described.exists():
+        found = read_json(described)
+        params.check_data(parameters, found["counts"], found["shape"])
     print("params.yaml is valid")
 
 
@@ -96,11 +101,11 @@ def rerun(arguments: argparse.Namespace) -> None:
 
 
 def gc(arguments: argparse.Namespace) -> None:
-    """Drops cells that no experiment's run records name."""
+    """Drops old cells that no experiment's run records name; young ones may belong to a run that has no record yet."""
     parameters = params.load()
     store = store_of(parameters)
     needed = cells_of_records(Path(parameters.root))
-    unneeded = [key for key in store.every_key() if key not in needed]
+    unneeded = [key for key in store.every_key() if key not in needed and store.age(key) >= arguments.days * 86400]
     if arguments.dry_run:
         print(f"{len(unneeded)} cells could be dropped, {len(needed)} are needed by run records")
         return
@@ -125,7 +130,8 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("cell", help="a key, its beginning, or a label")
     again.add_argument("--serial", action="store_true", help="in this process, where a debugger works")
     store = command("store", None, "look after the store").add_subparsers(required=True, metavar="ACTION")
-    collect = store.add_parser("gc", help="drop cells that no experiment's run records name")
+    collect = store.add_parser("gc", help="drop old cells that no experiment's run records name")
+    collect.add_argument("--days", type=float, default=7, help="only those untouched for so many days (default: 7)")
     collect.add_argument("--dry-run", action="store_true", help="only count them")
     collect.set_defaults(function=gc)
     return top

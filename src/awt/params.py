@@ -18,6 +18,7 @@ from ruamel.yaml.error import YAMLError
 from awt.errors import InputError
 
 Method = Literal["awt", "random", "magnitude", "dense"]
+CellKind = Literal["default", "dense", "probe", "tile", "mask", "retrain", "evaluate"]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Density = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -143,7 +144,7 @@ class Runtime(_Section):
     retries: Annotated[int, Field(ge=0)] = 3
     checkpoint_seconds: Annotated[float, Field(ge=0)] = 20
     grace_seconds: Annotated[float, Field(ge=0)] = 30
-    resources: dict[str, Resources] = {}
+    resources: dict[CellKind, Resources] = {}
 
 
 class Params(_Section):
@@ -173,9 +174,28 @@ def load(path: Path = Path("params.yaml")) -> Params:
         raise InputError(
             f"{path} not found in {Path.cwd()}: run from the folder of an experiment (it has a params.yaml)"
         ) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable YAML: {' '.join(str(error).split())}") from None
     return parse(raw, str(path))
+
+
+def check_data(params: Params, counts: dict[str, int], shape: list[int]) -> None:
+    """What parameters ask of the data that they will meet: found before hours of work, not after."""
+    points = counts["train"]
+    asked = {
+        "kernel.reference": params.kernel.reference,
+        "search.batch": params.search.batch,
+        "retrain.batch": params.retrain.batch,
+    }
+    for name, value in asked.items():
+        if value > points:
+            raise InputError(f"params.yaml: {name}: {value} is more than the {points} training points")
+    if params.model.name == "cnn" and min(shape[:2]) < 4:
+        raise InputError(
+            f"params.yaml: model.name: a cnn pools twice and needs images of 4 x 4 at least, not {shape[:2]}"
+        )
 
 
 def parse(raw: Any, source: str) -> Params:
@@ -184,7 +204,7 @@ def parse(raw: Any, source: str) -> Params:
         raise InputError(f"{source}: expected a mapping of parameters, got {type(raw).__name__}")
     try:
         # through JSON, where pydantic's strict mode takes lists for tuples
-        return Params.model_validate_json(json.dumps(raw))
+        return Params.model_validate_json(json.dumps(raw, default=str))
     except ValidationError as error:
         found = error.errors()
         inner = {fault["loc"][:-1] for fault in found}

@@ -1,6 +1,5 @@
 """What a stage script works with: checked parameters, an executor, outs written whole, a run record."""
 
-import io
 import os
 import shutil
 import uuid
@@ -8,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pandas as pd
-
 from awt import params
-from awt.artifacts import encode_json, write
+from awt.artifacts import encode_json, read_json, write
 from awt.errors import InputError
 from awt.lineage.pipeline import code_of
 from awt.lineage.records import Stopwatch
@@ -33,8 +30,11 @@ class Stage:
         self._store = store_of(self.params)
         self._executor: Executor | None = None
         self._stopwatch = Stopwatch()
+        if name != "prepare":
+            described = read_json(ARTIFACTS / "data" / "dataset.json")
+            params.check_data(self.params, described["counts"], described["shape"])
         if self._runtime.executor == "ray":
-            self._open()  # finds an unreachable cluster before any work; connects only when a cell must be computed
+            self._open()  # finds an address that nobody listens at before any work
 
     def run(self, cells: Sequence[Cell]) -> list[Entry]:
         """Computes cells, or finds them in the store; entries come in the cells' order."""
@@ -102,16 +102,6 @@ def runtime_of(parameters: params.Params) -> params.Runtime:
 def store_of(parameters: params.Params) -> Store:
     """The store of the runtime section, else $AWT_STORE, else the repository's."""
     root = parameters.runtime.store or os.environ.get("AWT_STORE") or Path(parameters.root) / ".awt" / "store"
+    if "://" in str(root):
+        raise InputError(f"runtime.store: {root}: only folders are supported, not URLs")
     return Store(Path(root))
-
-
-def curves(entries: Sequence[Entry], tickets: Sequence[tuple[str, float, int]]) -> pd.DataFrame:
-    """The curve.csv of each ticket's cell as one table, with the ticket's method, density and seed."""
-    tables = []
-    for entry, (method, density, seed) in zip(entries, tickets, strict=True):
-        table = pd.read_csv(io.BytesIO(entry.read("curve.csv")))
-        table.insert(0, "method", method)
-        table.insert(1, "density", density)
-        table.insert(2, "seed", seed)
-        tables.append(table)
-    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

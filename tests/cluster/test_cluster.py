@@ -10,6 +10,8 @@ def test_a_lost_node_is_survived(finished, copy_of, cluster):
     workspace.command("rm", "-rf", ".awt")
     workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": cluster.address}
     workspace.edit({"runtime.checkpoint_seconds": 0})
+    worker_code = workspace.path / "src" / "awt" / "runtime" / "worker.py"
+    worker_code.write_text(worker_code.read_text().replace('f"start {task.label}', 'f"start (the copy) {task.label}'))
     process = workspace.start(sys.executable, "stages/mask.py")
     checkpoint = workspace.wait_for(workspace.checkpoints, process)[0]
     worker = int(re.findall(r"pid (\d+)", (checkpoint.parents[1] / "log").read_text())[-1])
@@ -18,6 +20,7 @@ def test_a_lost_node_is_survived(finished, copy_of, cluster):
     output = workspace.output(process)
     assert process.returncode == 0, output
     assert workspace.record("mask")["cells"]["retried"] >= 1
+    assert "start (the copy)" in workspace.logs()  # the nodes ran the driver's code, not what is installed
     assert workspace.results() == finished.results()
 
 

@@ -22,6 +22,7 @@ def test_serial_and_ray_give_the_same_bytes(finished, fresh):
 def test_a_killed_driver_loses_nothing(finished, fresh):
     """kill -9 of `dvc repro` in the middle of mask, and again of retrain."""
     workspace = fresh()
+    workspace.environment["AWT_EXECUTOR"] = "ray"
     workspace.edit(ALWAYS)
     for stage in ("mask", "retrain"):
         script = f"stages/{stage}.py"
@@ -124,3 +125,27 @@ def test_a_full_disk_during_a_checkpoint_is_said_and_survived(finished, copy_of,
         assert workspace.results() == finished.results()
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.slow
+def test_serial_and_ray_give_the_same_bytes_for_convolutions(fresh):
+    """Whose gradients depend on the number of threads: it must be the same on every way to run a cell."""
+    found = []
+    for executor in ("serial", "ray"):
+        workspace = fresh()
+        workspace.environment["AWT_EXECUTOR"] = executor
+        workspace.edit(
+            {
+                "model.name": "cnn",
+                "model.widths": [32, 64, 128],
+                "search.methods": ["awt"],
+                "search.densities": [0.1],
+                "search.epochs": 2,
+                "retrain.epochs": 2,
+                "retrain.batch": 64,
+                "evaluate.attack.steps": 2,
+            }
+        )
+        workspace.dvc("repro")
+        found.append(workspace.results())
+    assert found[0] == found[1]

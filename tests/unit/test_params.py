@@ -1,6 +1,7 @@
 """params.yaml: what is valid passes, what is not is named."""
 
 import copy
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def test_every_knob_has_a_comment():
         ("sedes", [0], "sedes: unknown key; did you mean `seeds`?"),
         ("retrain.attack.zzz", 1, "retrain.attack.zzz: unknown key; known keys: steps, step_size, random_start"),
         ("runtime.resources", {"mask": {"gpu": 1}}, "runtime.resources.mask.gpu: unknown key; did you mean `gpus`?"),
+        ("runtime.resources", {"maks": {"cpus": 2}}, "did you mean `mask`?"),
+        ("seeds", [datetime.date(2026, 1, 1)], "seeds.0: input should be a valid integer"),
         ("search.densities", [1.4], "search.densities.0: input should be less than or equal to 1 (got 1.4)"),
         ("search.densities", [0], "search.densities.0: input should be greater than 0 (got 0)"),
         ("search.densities", [], "search.densities"),

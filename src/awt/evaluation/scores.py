@@ -31,5 +31,5 @@ def metrics(results: pd.DataFrame) -> dict[str, Any]:
     table: dict[str, dict[str, dict[str, float]]] = {}
     for (method, density), rows in results.groupby(["method", "density"], sort=True):
         means = {name: float(rows[name].mean()) for name in ("natural", "adversarial")}
-        table.setdefault(str(method), {})[f"{density:g}"] = means
+        table.setdefault(str(method), {})[f"{density:.12g}"] = means
     return {"table": table}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from awt.artifacts import FORMAT_VERSION
 
@@ -50,4 +51,5 @@ def assemble(points: int, tiles: Mapping[Tile, np.ndarray]) -> np.ndarray:
 
 def spectrum(gram: np.ndarray) -> np.ndarray:
     """Eigenvalues of a symmetric Gram matrix, largest first."""
-    return np.linalg.eigvalsh(gram)[::-1]
+    with threadpool_limits(1):  # the last bits depend on the number of threads
+        return np.linalg.eigvalsh(gram)[::-1]

@@ -1,6 +1,7 @@
 """A cell: the unit of work, of caching and of retry, named by the hash of all that decides its result."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -39,14 +40,21 @@ class Cell:
     inputs: Mapping[str, Source] = field(default_factory=dict)
 
 
+def numeric_versions() -> dict[str, str]:
+    return {name: version(name) for name in NUMERIC_PACKAGES}
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What decides a cell's result beside the cell: the code, the numeric libraries, the kind of device."""
 
     code: str
     platform: str
+    xla_flags: str = field(default_factory=lambda: os.environ.get("XLA_FLAGS", ""))
 
-    def key(self, cell: Cell) -> str:
+    def key(self, cell: Cell, threads: int = 1) -> str:
+        """The cell's name in the store. The number of CPU threads is part of it: sums over a batch are split by it
+        (measured: a convolution's gradient has other last bits with two threads than with one)."""
         described = {
             "format": STORE_FORMAT,
             "kind": cell.kind,
@@ -55,7 +63,9 @@ class Surroundings:
             "inputs": {name: source.sha256 for name, source in cell.inputs.items()},
             "code": self.code,
             "platform": self.platform,
-            "versions": {name: version(name) for name in NUMERIC_PACKAGES},
+            "threads": threads if self.platform == "cpu" else None,
+            "xla_flags": self.xla_flags,
+            "versions": numeric_versions(),
         }
         return sha256(json.dumps(described, sort_keys=True, allow_nan=False).encode())
 

@@ -1,40 +1,53 @@
-"""Giving each worker process of a machine cores of its own, which is what limits JAX's CPU threads."""
+"""Giving each process that computes cells as many cores as it may use, which is what sizes JAX's thread pool."""
 
-import contextlib
 import fcntl
 import os
 import tempfile
 from pathlib import Path
 
-_held: list[int] = []  # locks live as long as the process: the kernel frees them even after kill -9
+from awt.errors import InputError
+
+_pinned: list[int] = []  # the cores of this process
+_locks: list[int] = []  # live as long as the process: the kernel frees them even after kill -9
 
 
 def pin(count: int) -> None:
-    """Pins this process to `count` cores that no other worker of this user has, once; 0 leaves it free.
+    """Pins this process to `count` cores, preferably ones that no other process of awt has.
 
-    Must run before JAX is imported, which sizes its thread pool by the affinity it finds. When too few cores are
-    free (idle workers keep theirs), the process stays unpinned: slower, but never wrong.
+    Must run before JAX is imported, which sizes its threads by the affinity it finds; their number decides the last
+    bits of some sums, so it must be the same wherever a cell runs. A process keeps its cores: another count is refused.
     """
-    if count <= 0 or _held or not hasattr(os, "sched_setaffinity"):
+    if not hasattr(os, "sched_setaffinity"):
         return
+    if _pinned:
+        if len(_pinned) != count:
+            raise InputError(
+                f"runtime.resources: this process already computes with {len(_pinned)} cores, not {count}: "
+                "with the serial executor all kinds of a stage's cells need the same cpus"
+            )
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    if count > len(cores):
+        raise InputError(f"runtime.resources: a cell asks for {count} cpus, but only {len(cores)} are here")
+    free = [core for core in cores if _lock(core, count)]
+    # with too few free ones the rest is shared: slower, but with the same number of threads
+    shared = [core for core in cores if core not in free]
+    offset = os.getpid() % max(len(shared), 1)
+    _pinned.extend((free + shared[offset:] + shared[:offset])[:count])
+    os.sched_setaffinity(0, _pinned)
+
+
+def _lock(core: int, wanted: int) -> bool:
+    """Whether this core is now ours; no more than wanted are taken."""
+    if len(_locks) >= wanted:
+        return False
     folder = Path(tempfile.gettempdir()) / f"awt-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    cores: set[int] = set()
-    for core in sorted(os.sched_getaffinity(0)):
-        if len(cores) == count:
-            break
-        lock = os.open(folder / str(core), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            continue
-        _held.append(lock)
-        cores.add(core)
-    if len(cores) < count:
-        for lock in _held:
-            os.close(lock)
-        _held.clear()
-        return
-    with contextlib.suppress(OSError):
-        os.sched_setaffinity(0, cores)
+    lock = os.open(folder / str(core), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return False
+    _locks.append(lock)
+    return True

@@ -9,7 +9,7 @@ from typing import Any
 from awt.artifacts import encode_json, write
 from awt.errors import DISK_FULL, Interrupted, WorkError
 from awt.params import Resources, Runtime
-from awt.runtime.cell import Cell, Surroundings, to_json
+from awt.runtime.cell import Cell, Surroundings, numeric_versions, to_json
 from awt.runtime.progress import Progress
 from awt.runtime.store import Entry, Store
 from awt.runtime.worker import Outcome, Task
@@ -50,7 +50,7 @@ class Executor(ABC):
 
         When cells fail the others still finish; then the failures are raised.
         """
-        keys = [self.surroundings.key(cell) for cell in cells]
+        keys = [self.key(cell) for cell in cells]
         entries = {key: entry for key in dict.fromkeys(keys) if (entry := self.store.find(key))}
         missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in entries}
         self.stats.reused += len(entries)
@@ -74,6 +74,9 @@ class Executor(ABC):
             self._raise(failures, missing)
         return [entries[key] for key in keys]
 
+    def key(self, cell: Cell) -> str:
+        return self.surroundings.key(cell, self.threads(cell.kind))
+
     def close(self) -> None:  # noqa: B027  (only Ray has something to close)
         """Gives back what the executor holds."""
 
@@ -86,9 +89,13 @@ class Executor(ABC):
         """Runs cells and yields their outcomes as they come."""
 
     def resources(self, kind: str) -> Resources:
-        return self.runtime.resources.get(kind, self.runtime.resources.get("default", Resources()))
+        asked: dict[Any, Resources] = dict(self.runtime.resources)
+        return asked.get(kind, asked.get("default", Resources()))
 
-    def _task(self, key: str, cell: Cell, pinned_cores: int) -> Task:
+    def threads(self, kind: str) -> int:
+        return max(1, int(self.resources(kind).cpus))
+
+    def _task(self, key: str, cell: Cell) -> Task:
         write(self.store.work(key) / "cell.json", encode_json(to_json(cell) | {"stage": self.stage}))
         return Task(
             key=key,
@@ -99,7 +106,9 @@ class Executor(ABC):
             platform=self.surroundings.platform,
             checkpoints=str(self.store.checkpoints(key).absolute()),
             checkpoint_seconds=self.runtime.checkpoint_seconds,
-            pinned_cores=pinned_cores,
+            threads=self.threads(cell.kind),
+            xla_flags=self.surroundings.xla_flags,
+            versions=numeric_versions(),
         )
 
     def _append_log(self, key: str, lines: list[str]) -> None:

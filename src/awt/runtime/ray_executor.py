@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -100,6 +102,8 @@ class RayExecutor(Executor):
         self._address = os.environ.get("RAY_ADDRESS", "")
         self._ray: Any = None
         self._refs: dict[str, Any] = {}
+        # workers elsewhere get this very code, whatever is installed on their machines
+        self._environment = {"py_modules": [str(Path(awt.__file__).parent)]} if self._address else {}
         if self._address:
             _check_reachable(self._address)
 
@@ -130,14 +134,14 @@ class RayExecutor(Executor):
         common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "awt"}
         try:
             if self._address:
-                # the workers get this very code, whatever is installed on their machines
-                package = str(Path(awt.__file__).parent)
-                ray.init(address=self._address, runtime_env={"py_modules": [package]}, **common)
+                _check_health(self._address)
+                ray.init(address=self._address, runtime_env=self._environment, **common)
             else:
                 ray.init(address="local", num_cpus=_cpus(), include_dashboard=False, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
-            where = f"join the Ray cluster at {self._address}" if self._address else "start Ray"
-            raise WorkError(f"could not {where}: {error}") from None
+            if self._address:
+                raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self._address}: {error}") from None
+            raise WorkError(f"could not start Ray: {error}") from None
         self._ray = ray
 
     def _compute(self, missing: dict[str, Cell], progress: Progress) -> Iterator[tuple[str, Outcome]]:
@@ -152,7 +156,7 @@ class RayExecutor(Executor):
 
     def _drive(self, missing: dict[str, Cell], progress: Progress, stop: StopFlag) -> Iterator[tuple[str, Outcome]]:
         """Keeps a bounded number of tasks in flight, passes their reports on, retries those whose worker died."""
-        monitor = self._ray.remote(Monitor).options(num_cpus=0).remote()
+        monitor = self._start_monitor()
         waiting = deque(missing)
         running: dict[Any, str] = {}
         attempts = dict.fromkeys(missing, 0)
@@ -164,13 +168,16 @@ class RayExecutor(Executor):
                 key = waiting.popleft()
                 running[self._submit(key, missing[key], monitor)] = key
             ready, _ = self._ray.wait(list(running), num_returns=1, timeout=POLL_SECONDS)
-            self._pass_on(monitor, missing, progress)
+            alive = self._pass_on(monitor, set(running.values()), missing, progress)
             if stop.is_set and not stopping:
                 stopping, stop_since = True, time.monotonic()
                 monitor.stop.remote()
             for reference in ready:
                 key = running.pop(reference)
                 outcome = self._outcome(reference)
+                if outcome.failure == "interrupted" and not stopping:
+                    # a signal to the worker alone, as a node that is taken away sends: as good as a death
+                    outcome = Outcome(failure="fault", message=f"its worker was stopped ({outcome.message})")
                 if outcome.failure == "fault" and not outcome.trace and attempts[key] < self.runtime.retries:
                     attempts[key] += 1
                     self.stats.retried += 1
@@ -178,14 +185,14 @@ class RayExecutor(Executor):
                     progress.retry(missing[key].label, outcome.message)
                     waiting.append(key)
                 else:
-                    self._pass_on(monitor, missing, progress)
+                    self._pass_on(monitor, set(running.values()), missing, progress)
                     yield key, outcome
             if ready or progress.running:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since > UNSATISFIABLE_SECONDS:
                 for kind in {missing[key].kind for key in running.values()}:
-                    self._check_satisfiable(kind)
-            if stopping and time.monotonic() - stop_since > self.runtime.grace_seconds:
+                    self._check_still_satisfiable(kind)
+            if stopping and (not alive or time.monotonic() - stop_since > self.runtime.grace_seconds):
                 break
         if stopping:
             for key in [*running.values(), *waiting]:
@@ -193,11 +200,13 @@ class RayExecutor(Executor):
 
     def _submit(self, key: str, cell: Cell, monitor: Any) -> Any:
         wanted = self._wanted(cell.kind)
-        task = self._task(key, cell, pinned_cores=int(wanted.cpus))
+        task = self._task(key, cell)
         buffers = [self._input(source) for source in cell.inputs.values()]
         options: dict[str, Any] = {"num_cpus": wanted.cpus, "num_gpus": wanted.gpus, "max_retries": 0}
         if wanted.memory_gb:
             options["memory"] = int(wanted.memory_gb * 2**30)
+        if task.threads > 1:  # a process keeps its number of threads: other kinds of cells get others
+            options["runtime_env"] = {**self._environment, "env_vars": {"AWT_THREADS": str(task.threads)}}
         remote = self._ray.remote(run_task).options(**options)
         return remote.remote(task, list(cell.inputs), monitor, *buffers)
 
@@ -220,21 +229,36 @@ class RayExecutor(Executor):
             reason = next(iter(str(error).splitlines()), "")
             return Outcome(failure="fault", message=f"its worker was lost ({type(error).__name__}: {reason})")
 
-    def _pass_on(self, monitor: Any, missing: dict[str, Cell], progress: Progress) -> None:
+    def _start_monitor(self) -> Any:
+        """The monitor lives beside the driver: no other node's death takes the way to stop away."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=True)
+        return self._ray.remote(Monitor).options(num_cpus=0, scheduling_strategy=here).remote()
+
+    def _pass_on(self, monitor: Any, running: set[str], missing: dict[str, Cell], progress: Progress) -> bool:
+        """Writes logs and shows progress; answers whether the monitor did."""
         try:
             events = self._ray.get(monitor.drain.remote(), timeout=5)
         except self._ray.exceptions.RayError:
-            return
+            return False
         for key, lines, latest in events:
             self._append_log(key, lines)
-            if latest is not None:
+            if latest is not None and key in running:
                 progress.update(missing[key].label, latest)
+        return True
 
     def _wanted(self, kind: str) -> Resources:
         resources = self.resources(kind)
         if resources.gpus is None:
             resources = resources.model_copy(update={"gpus": 0 if self.surroundings.platform == "cpu" else 1})
         return resources
+
+    def _check_still_satisfiable(self, kind: str) -> None:
+        try:
+            self._check_satisfiable(kind)
+        except InputError as error:
+            raise WorkError(f"the nodes that could go on are gone: {error}; run again once they are back") from None
 
     def _check_satisfiable(self, kind: str) -> None:
         """A task that no node can ever run would wait for ever: say so instead."""
@@ -259,14 +283,25 @@ def _check_reachable(address: str) -> None:
     """Ray waits long for an address that nobody listens on; a plain connection tells at once."""
     if address in ("auto", "local"):
         return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=3):
             return
     except ValueError:
-        raise InputError(f"RAY_ADDRESS: {address!r} is not host:port (or ray://host:port)") from None
+        raise InputError(f"RAY_ADDRESS: {address!r} is not host:port (the port of `ray start --head`)") from None
     except OSError as error:
         raise InputError(
             f"RAY_ADDRESS: no Ray cluster answers at {address} ({error}); start one with `ray start --head`, "
             "or unset RAY_ADDRESS to run on this machine"
         ) from None
+
+
+def _check_health(address: str) -> None:
+    """Whether it is Ray that listens: a client waits for minutes on a port that answers nothing."""
+    if address in ("auto", "local"):
+        return
+    script = Path(sys.executable).with_name("ray")
+    try:
+        subprocess.run([script, "health-check", "--address", address], timeout=8, check=True, capture_output=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster") from None

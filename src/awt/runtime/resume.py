@@ -65,8 +65,8 @@ def run(loop: Loop, state: Any, context: Context) -> tuple[Any, list[Row]]:
                 context.log(" ".join(f"{name}={value:.6g}" for name, value in rows[-1].items()))
             context.progress(step, total, **(rows[-1] if rows else {}))
             if context.stop_requested():
-                checkpoints.save(step, state, rows)
-                raise Interrupted(f"stopped and checkpointed at step {step} of {total}")
+                kept = checkpoints.save(step, state, rows)
+                raise Interrupted(f"stopped {'and checkpointed ' if kept else ''}at step {step} of {total}")
             if time.monotonic() - saved >= context.checkpoint_seconds and step < total:
                 checkpoints.save(step, state, rows)
                 saved = time.monotonic()
@@ -99,16 +99,19 @@ class Checkpoints:
         if self._manager is not None:
             self._manager.close()
 
-    def save(self, step: int, state: Any, rows: list[Row]) -> None:
+    def save(self, step: int, state: Any, rows: list[Row]) -> bool:
+        """Whether a checkpoint was made. One that fails for other reasons than a full disk (another run writes to the
+        same folder, say) costs nothing but the checkpoint."""
         self._check_room(state)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), rows=ocp.args.JsonSave(rows))
         try:
-            self._open().save(step, args=args)
+            made = bool(self._open().save(step, args=args, force=True))
             self._open().wait_until_finished()
         except Exception as error:
             if is_disk_full(error):
                 raise OSError(errno.ENOSPC, "No space left on device", str(self._folder)) from error
-            raise
+            return False
+        return made
 
     def _check_room(self, state: Any) -> None:
         """Orbax fills a disk to the last byte, from several threads, before it fails: look first."""
@@ -128,6 +131,8 @@ class Checkpoints:
                 found = self._open().restore(step, args=args)
             except Exception as error:
                 context.log(f"checkpoint {step} is unreadable ({type(error).__name__}), trying an older one")
+                shutil.rmtree(self._folder / str(step), ignore_errors=True)
+                self._open().reload()
                 continue
             context.log(f"resumed at step {step}")
             return step, found.state, found.rows

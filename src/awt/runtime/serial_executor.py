@@ -25,7 +25,7 @@ class SerialExecutor(Executor):
                 return False
 
             inputs = {name: read(source.path) for name, source in cell.inputs.items()}
-            task = self._task(key, cell, pinned_cores=0)
+            task = self._task(key, cell)
             progress.start(cell.label)
             outcome = execute(task, inputs, report)
             yield key, outcome

@@ -8,6 +8,7 @@ corrupt/          entries whose content no longer matches their digests, moved a
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -44,8 +45,6 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        if "://" in str(root):
-            raise InputError(f"runtime.store: {root}: only folders are supported, not URLs")
         try:
             for name in ("cells", "work"):
                 (root / name).mkdir(parents=True, exist_ok=True)
@@ -61,8 +60,7 @@ class Store:
         entry = self._entry(key)
         if entry is None or self.is_intact(entry):
             return entry
-        (self.root / "corrupt").mkdir(exist_ok=True)
-        entry.folder.rename(self.root / "corrupt" / f"{key}-{uuid.uuid4().hex[:8]}")
+        self._set_aside(entry.folder)
         return None
 
     def put(self, key: str, files: Mapping[str, bytes], about: Mapping[str, Any]) -> Entry:
@@ -87,8 +85,16 @@ class Store:
         try:
             temporary.rename(folder)
         except OSError:
-            if not folder.exists():  # else another run was first, with the same content: its entry stays
+            if not folder.exists():
                 raise
+            if self.find(folder.name) is None:  # half of an entry lies there
+                self._set_aside(folder)
+                temporary.rename(folder)  # else another run was first, with the same content: its entry stays
+
+    def _set_aside(self, folder: Path) -> None:
+        if folder.exists():
+            (self.root / "corrupt").mkdir(exist_ok=True)
+            folder.rename(self.root / "corrupt" / f"{folder.name}-{uuid.uuid4().hex[:8]}")
 
     def is_intact(self, entry: Entry) -> bool:
         try:
@@ -102,6 +108,11 @@ class Store:
     def clear(self) -> None:
         for key in self.every_key():
             self.drop(key)
+
+    def age(self, key: str) -> float:
+        """Seconds since a cell was begun, checkpointed or finished."""
+        folders = [self._folder(key), self.work(key), self.checkpoints(key)]
+        return time.time() - max((folder.stat().st_mtime for folder in folders if folder.exists()), default=0.0)
 
     def drop(self, key: str) -> int:
         """Removes a cell and its working files; returns the bytes freed."""

@@ -12,8 +12,16 @@ from typing import Any, Literal
 
 from awt.artifacts import sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
+from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import pin
+
+JAX_SETTINGS = {
+    "jax_enable_x64": False,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_threefry_partitionable": True,
+    "jax_default_matmul_precision": None,
+}
 
 Failure = Literal["input", "work", "disk", "interrupted", "fault"]
 
@@ -30,7 +38,9 @@ class Task:
     platform: str
     checkpoints: str
     checkpoint_seconds: float
-    pinned_cores: int
+    threads: int
+    xla_flags: str
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -84,19 +94,28 @@ def execute(task: Task, inputs: Mapping[str, bytes | memoryview], report: Report
 def _verify(task: Task, inputs: Mapping[str, bytes | memoryview]) -> None:
     for name, digest in task.digests.items():
         if sha256(inputs[name]) != digest:
-            raise WorkError(f"input {name} changed while the stage was running; run it again")
+            raise WorkError(f"input {name} is no longer what the cell was described with; run `dvc repro` again")
 
 
 def _prepare_device(task: Task) -> str:
-    """Pins cores before JAX starts its threads, and makes sure that JAX uses the kind of device in the key."""
+    """Makes sure that JAX computes here as the key says: same versions, kind of device, threads and settings."""
+    for name, wanted in task.versions.items():
+        if (here := numeric_versions()[name]) != wanted:
+            raise InputError(
+                f"{socket.gethostname()} has {name} {here}, the driver {wanted}: install requirements.lock"
+            )
     backend = task.platform.split(":")[0]
+    os.environ["XLA_FLAGS"] = task.xla_flags
     if backend == "cpu":
-        pin(task.pinned_cores)
+        pin(task.threads)
         os.environ["JAX_PLATFORMS"] = "cpu"
     else:
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
 
+    # whatever this machine's environment says of them
+    for name, value in JAX_SETTINGS.items():
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
     if jax.default_backend() != backend:
         raise InputError(
             f"runtime.device is {backend}, but JAX on {socket.gethostname()} only has {jax.default_backend()}: "

@@ -142,7 +142,8 @@ def _advance(
             return value + pressure.decay * sum(jnp.sum(layer["kernel"] ** 2) for layer in kept.values())
 
         updates, state = optimiser.update(jax.grad(loss)(student.weights), student.optimiser)
-        weights = optax.apply_updates(student.weights, updates)
+        # a pruned weight keeps its stored value: Adam's momentum must not carry it on
+        weights = optax.apply_updates(student.weights, apply_mask(updates, student.mask))
         mask = jax.lax.cond(
             (steps_before + number + 1) % recipe.mask_every == 0,
             lambda: select(magnitudes(weights), pressure.kept),

@@ -32,6 +32,12 @@ def test_code_and_device_change_the_key():
     )
 
 
+def test_threads_and_flags_change_the_key():
+    assert len({HERE.key(CELL), HERE.key(CELL, threads=2), replace(HERE, xla_flags="--xla").key(CELL)}) == 3
+    there = Surroundings("code", "gpu:A100")
+    assert there.key(CELL) == there.key(CELL, threads=2)
+
+
 def test_versions_change_the_key(monkeypatch):
     before = HERE.key(CELL)
     monkeypatch.setattr("awt.runtime.cell.version", lambda name: "9.9")

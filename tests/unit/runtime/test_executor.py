@@ -13,6 +13,13 @@ from awt.runtime.context import StopFlag
 from awt.runtime.device import platform
 from awt.runtime.ray_executor import _check_reachable
 
+
+@pytest.fixture(autouse=True)
+def free_cores(monkeypatch):
+    """The test process keeps its cores."""
+    monkeypatch.setattr("awt.runtime.worker.pin", lambda count: None)
+
+
 MODEL = {"name": "mlp", "widths": [4], "init": "glorot"}
 
 
@@ -87,7 +94,7 @@ def test_one_failure_does_not_stop_the_others(tmp_path, dataset, weights):
     with pytest.raises(WorkError, match=r"awt logs [0-9a-f]{12}.*awt rerun [0-9a-f]{12} --serial"):
         work.run([bad, tile(dataset, weights, [5, 10])])
     assert work.stats.computed == 1
-    key = work.surroundings.key(bad)
+    key = work.key(bad)
     assert "Traceback" in store.log(key).read_text()
     assert store.find(key) is None
 
@@ -100,7 +107,7 @@ def test_only_functions_of_awt_are_called(tmp_path):
 
 def test_an_input_that_changed_under_way_is_noticed(tmp_path, dataset, weights):
     cell = tile(Source(dataset.path, "0" * 64), weights, [0, 5])
-    with pytest.raises(WorkError, match="input dataset changed"):
+    with pytest.raises(WorkError, match="input dataset is no longer what"):
         executor(Store(tmp_path / "store")).run([cell])
 
 
@@ -112,7 +119,9 @@ def test_devices():
         platform("gpu", [], "here")
 
 
-@pytest.mark.parametrize("address", ["somewhere", "127.0.0.1:notaport", "127.0.0.1:1", "ray://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "address", ["somewhere", "127.0.0.1:notaport", "127.0.0.1:1", "ray://127.0.0.1:1", "ray://somewhere"]
+)
 def test_addresses_that_nobody_answers_at(address):
     with pytest.raises(InputError, match="RAY_ADDRESS"):
         _check_reachable(address)

@@ -56,6 +56,15 @@ def test_a_missing_file_makes_an_entry_absent(store):
     assert store.find(KEY) is None
 
 
+def test_half_an_entry_is_replaced(store):
+    """As a kill in the middle of a removal leaves it."""
+    store.put(KEY, FILES, {})
+    (store.find(KEY).folder / "meta.json").unlink()
+    store.find(KEY)
+    store.put(KEY, FILES, {})
+    assert store.find(KEY).read("a.npz") == b"first"
+
+
 def test_a_failed_put_leaves_nothing(store, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
@@ -86,5 +95,3 @@ def test_places_that_cannot_be_a_store(tmp_path):
     for path in (file, file / "below"):
         with pytest.raises(InputError, match="is a file"):
             Store(path)
-    with pytest.raises(InputError, match="URL"):
-        Store("s3://bucket")
