@@ -76,55 +76,55 @@ def test_a_stop_checkpoints_first(finished, copy_of, executor, number):
     assert workspace.checkpoints()
 
 
-def test_a_full_disk_stops_the_stage_and_nothing_else(finished, copy_of, tmp_path):
-    workspace = copy_of(finished)
-    workspace.command("rm", "-rf", ".awt")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if mount.returncode != 0:
-        pytest.skip("only root can mount a small disk to fill")
-    try:
-        workspace.environment["AWT_STORE"] = str(disk / "store")
-        before = workspace.results()
-        done = workspace.stage("kernel")
-        assert done.returncode == 1, done.stdout + done.stderr
-        assert "the disk is full" in done.stderr
-        assert "Traceback" not in done.stderr
-        assert workspace.results() == before
-        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
-        done = workspace.stage("kernel")
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert workspace.record("kernel")["cells"]["reused"] > 0
-        assert workspace.results() == before
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+@pytest.fixture
+def small_disk(tmp_path):
+    """Makes a disk of a size in a folder, and makes it larger."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(options):
+        return subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False
+        )
+
+    def disk(size):
+        if folder.is_mount():
+            assert mount(f"remount,size={size}").returncode == 0
+        elif mount(f"size={size}").returncode != 0:
+            pytest.skip("only root can mount a small disk to fill")
+        return folder
+
+    yield disk
+    if folder.is_mount():
+        subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_during_a_checkpoint_is_said_and_survived(finished, copy_of, tmp_path):
+def fails_for_want_of_room(workspace, stage):
+    done = workspace.stage(stage)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_stops_the_stage_and_nothing_else(finished, copy_of, small_disk):
     workspace = copy_of(finished)
-    workspace.command("rm", "-rf", ".awt")
+    workspace.environment["AWT_STORE"] = str(small_disk("300k") / "store")
+    fails_for_want_of_room(workspace, "kernel")
+    assert workspace.results() == finished.results()
+    small_disk("200m")
+    assert workspace.stage("kernel").returncode == 0
+    assert workspace.record("kernel")["cells"]["reused"] > 0
+    assert workspace.results() == finished.results()
+
+
+def test_a_full_disk_during_a_checkpoint_is_said_and_survived(finished, copy_of, small_disk):
+    workspace = copy_of(finished)
     workspace.edit(ALWAYS)
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if mount.returncode != 0:
-        pytest.skip("only root can mount a small disk to fill")
-    try:
-        workspace.environment["AWT_STORE"] = str(disk / "store")
-        done = workspace.stage("retrain")
-        assert done.returncode == 1, done.stdout + done.stderr
-        assert "the disk is full" in done.stderr
-        assert "Traceback" not in done.stderr
-        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
-        assert workspace.stage("retrain").returncode == 0
-        assert workspace.results() == finished.results()
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    workspace.environment["AWT_STORE"] = str(small_disk("100k") / "store")
+    fails_for_want_of_room(workspace, "retrain")
+    small_disk("200m")
+    assert workspace.stage("retrain").returncode == 0
+    assert workspace.results() == finished.results()
 
 
 @pytest.mark.slow

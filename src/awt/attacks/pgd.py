@@ -1,11 +1,13 @@
 """Projected gradient descent on the cross-entropy."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import optax
 
 from awt.attacks.ball import Ball
+from awt.models.network import Network, Weights
 from awt.params import Attack
 
 
@@ -33,3 +35,12 @@ def pgd(
 
     start = ball.random(key, x) if attack.random_start else x
     return jax.lax.stop_gradient(jax.lax.fori_loop(0, attack.steps, step, start))
+
+
+@partial(jax.jit, static_argnames=("network", "ball", "attack"))
+def attacked(
+    network: Network, ball: Ball, attack: Attack, weights: Weights, x: jax.Array, y: jax.Array, key: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Adversarial examples of a network, and its outputs on them; compiled once for all weights and keys."""
+    moved = pgd(partial(network.apply, weights), ball, attack, x, y, key)
+    return moved, network.apply(weights, moved)

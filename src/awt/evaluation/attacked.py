@@ -8,14 +8,14 @@ import jax
 import numpy as np
 
 from awt.artifacts import Buffer, encode_npz
-from awt.attacks.ball import Ball, ball
-from awt.attacks.pgd import pgd
+from awt.attacks.ball import ball
+from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import WorkError
 from awt.keys import key
 from awt.models.network import Network, Weights, decode_weights
 from awt.models.zoo import build
-from awt.params import Attack, EvaluationAttack, Model, Threat
+from awt.params import EvaluationAttack, Model, Threat
 from awt.runtime import Context
 
 
@@ -32,7 +32,7 @@ def evaluate(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
     base = key(params["seed"], "evaluate", params["points"][0])
     adversarial = []
     for restart in range(attack.restarts):
-        logits = _attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, restart))
+        _, logits = attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, restart))
         adversarial.append(_finite(logits).argmax(axis=-1))
         context.progress(restart + 1, attack.restarts)
         context.check_stop()
@@ -49,19 +49,6 @@ def evaluate(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
 @partial(jax.jit, static_argnames="network")
 def _natural(network: Network, weights: Weights, x: jax.Array) -> jax.Array:
     return network.apply(weights, x)
-
-
-@partial(jax.jit, static_argnames=("network", "threat", "attack"))
-def _attacked(
-    network: Network,
-    threat: Ball,
-    attack: Attack,
-    weights: Weights,
-    x: jax.Array,
-    y: jax.Array,
-    key: jax.Array,
-) -> jax.Array:
-    return network.apply(weights, pgd(partial(network.apply, weights), threat, attack, x, y, key))
 
 
 def _finite(logits: jax.Array) -> np.ndarray:

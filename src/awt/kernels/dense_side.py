@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from awt.artifacts import Buffer, decode_npz, encode_npz
-from awt.attacks.ball import Ball, ball
-from awt.attacks.pgd import pgd
+from awt.attacks.ball import ball
+from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import InputError
 from awt.kernels.probe import kernel_product, random_signs
@@ -40,7 +40,7 @@ def dense_side(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context:
     adversarial, outputs = [], []
     for number, batch in enumerate(indices):
         x, y = dataset.train_x[batch], dataset.train_y[batch]
-        moved, logits = _attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, number))
+        moved, logits = attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, number))
         adversarial.append(np.asarray(moved))
         outputs.append(np.asarray(logits))
         context.progress(number + 1, len(indices))
@@ -55,20 +55,6 @@ def partition(points: int, batch: int, seed: int) -> np.ndarray:
         raise InputError(f"search.batch: {batch} is more than the {points} training points")
     order = generator(seed, "partition").permutation(points)
     return order[: points // batch * batch].reshape(-1, batch)
-
-
-@partial(jax.jit, static_argnames=("network", "threat", "attack"))
-def _attacked(
-    network: Network,
-    threat: Ball,
-    attack: Attack,
-    weights: Weights,
-    x: jax.Array,
-    y: jax.Array,
-    key: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
-    moved = pgd(partial(network.apply, weights), threat, attack, x, y, key)
-    return moved, network.apply(weights, moved)
 
 
 def probe_products(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
