@@ -175,7 +175,7 @@ class RayExecutor(Executor):
             for reference in ready:
                 key = running.pop(reference)
                 outcome = self._outcome(reference)
-                if outcome.failure == "interrupted" and not stopping:
+                if outcome.failure == "interrupted" and not stop.is_set:
                     # a signal to the worker alone, as a node that is taken away sends: as good as a death
                     outcome = Outcome(failure="fault", message=f"its worker was stopped ({outcome.message})")
                 if outcome.failure == "fault" and not outcome.trace and attempts[key] < self.runtime.retries:
