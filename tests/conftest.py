@@ -2,6 +2,7 @@
 parameters, and real `dvc` and stage commands."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,20 @@ TINY: dict[str, Any] = {
 }
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Ends what a failed test left behind."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 @dataclass
 class Workspace:
     """A repository with an experiment, and the commands that a user would type in it."""
@@ -74,7 +89,7 @@ class Workspace:
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Begins a command in a process group of its own, for tests that kill it."""
         with (self.path / "output").open("w") as output:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 words,
                 cwd=self.folder,
                 env=self._environment(),
@@ -83,6 +98,8 @@ class Workspace:
                 text=True,
                 start_new_session=True,
             )
+        STARTED.append(process)
+        return process
 
     def kill(self, process: subprocess.Popen[str], number: int = signal.SIGKILL) -> str:
         """Sends a signal to a started command and all its children; returns what it printed."""
@@ -131,6 +148,19 @@ class Workspace:
         """Finished checkpoints of unfinished cells (orbax names those in the making otherwise)."""
         found = (self.path / ".awt" / "store" / "work").glob("*/checkpoints/*/_CHECKPOINT_METADATA")
         return [path.parent for path in found if path.parent.name.isdigit()]
+
+    def worker(self, process: subprocess.Popen[str]) -> tuple[int, Path]:
+        """The process that computes a cell which has a checkpoint by now, and the cell's log."""
+
+        def find() -> tuple[int, Path] | None:
+            for checkpoint in self.checkpoints():
+                log = checkpoint.parents[1] / "log"  # the driver writes it, a little after
+                found = re.findall(r"pid (\d+)", log.read_text()) if log.exists() else []
+                if found:
+                    return int(found[-1]), log
+            return None
+
+        return self.wait_for(find, process)
 
     def logs(self) -> str:
         return "\n".join(path.read_text() for path in (self.path / ".awt" / "store" / "work").glob("*/log"))

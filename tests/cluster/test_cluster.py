@@ -1,6 +1,5 @@
 """A run on several nodes gives the bytes of a serial one, also when a node dies."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -13,8 +12,7 @@ def test_a_lost_node_is_survived(finished, copy_of, cluster):
     worker_code = workspace.path / "src" / "awt" / "runtime" / "worker.py"
     worker_code.write_text(worker_code.read_text().replace('f"start {task.label}', 'f"start (the copy) {task.label}'))
     process = workspace.start(sys.executable, "stages/mask.py")
-    checkpoint = workspace.wait_for(workspace.checkpoints, process)[0]
-    worker = int(re.findall(r"pid (\d+)", (checkpoint.parents[1] / "log").read_text())[-1])
+    worker, _ = workspace.worker(process)
     node = next(node for node in cluster.worker_nodes if _raylet(node) == _parent(worker))
     cluster.remove_node(node, allow_graceful=False)  # SIGKILL for each of its processes
     output = workspace.output(process)

@@ -1,7 +1,6 @@
 """Whatever dies, and wherever: the run goes on, and ends with the bytes of an undisturbed one."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -46,13 +45,12 @@ def test_a_killed_ray_worker_is_replaced(finished, copy_of):
     workspace.environment["AWT_EXECUTOR"] = "ray"
     workspace.edit(ALWAYS)
     process = workspace.start(sys.executable, "stages/mask.py")
-    checkpoint = workspace.wait_for(workspace.checkpoints, process)[0]
-    log = (checkpoint.parents[1] / "log").read_text()
-    os.kill(int(re.findall(r"pid (\d+)", log)[-1]), signal.SIGKILL)
+    worker, log = workspace.worker(process)
+    os.kill(worker, signal.SIGKILL)
     output = workspace.output(process)
     assert process.returncode == 0, output
     assert workspace.record("mask")["cells"]["retried"] == 1
-    assert "resumed at step" in (checkpoint.parents[1] / "log").read_text()
+    assert "resumed at step" in log.read_text()
     assert workspace.results() == finished.results()
 
 
