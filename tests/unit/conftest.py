@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from awt.artifacts import encode_npz
 from awt.data.dataset import Dataset, Raw, arrays, decode
@@ -21,6 +22,10 @@ from awt.runtime import context as runtime_context
 
 # most of the tests' time is compilation, of programs that run once on a few points
 jax.config.update("jax_disable_most_optimizations", True)
+
+# the same examples everywhere: a run that fails can be had again
+settings.register_profile("same examples", derandomize=True, deadline=None)
+settings.load_profile("same examples")
 
 MODELS = {
     "mlp": {"name": "mlp", "widths": [6, 5], "init": "glorot"},

@@ -1,7 +1,11 @@
 """Exact tangent kernels from the layers' structure: what a layer saw times what was back-propagated to it.
 
-Costs do not depend on the density. For a dense layer with inputs a and back-propagated δ (METHOD: masked kernels),
-Σ_j ([(a∘a')ᵀ m]_j + 1) δ^k_j δ'^l_j; for a convolution, per-example weight gradients contracted over kept weights.
+Costs do not depend on the density. With a layer's inputs a, and δ^k what is back-propagated to it from output k:
+
+- dense, unmasked: (a·a' + 1) (δ^k·δ'^l);
+- dense, masked: Σ_j ([(a∘a')ᵀ m]_j + 1) δ^k_j δ'^l_j, a few rows of points at a time;
+- convolution: weight gradients of each point and output, Σ_p a_p δ^k_p over positions p (patches a_p), are small where
+  weights are shared; their products over the kept weights.
 """
 
 from typing import Literal
@@ -11,91 +15,112 @@ import jax.numpy as jnp
 
 from awt.models.network import Masks, Network, Weights, apply_mask
 
-Classes = Literal["full", "trace"]
+Shape = Literal["full", "trace", "diagonal"]
+
+PAIRS = 256  # pairs of points at a time in a masked dense layer: enough for a matrix product, few for the caches
 
 
 def tangent_kernel(
     network: Network,
     weights: Weights,
     x: jax.Array,
-    other: jax.Array,
+    other: jax.Array | None = None,
     mask: Masks | None = None,
     projected: bool = True,
-    classes: Classes = "full",
+    shape: Shape = "full",
 ) -> jax.Array:
     """Θ(x, other): natural (NTK) for natural points, mixed (MTK) when `other` are adversarial examples.
 
     Args:
+      other: the second set of points; None: the first again.
       mask: of a sparse network; its kernel is that of f(m⊙θ).
       projected: gradients through kept weights only, which is what governs the sparse network's training.
-      classes: "full" for [n, n', k, k], "trace" for its trace over classes, [n, n'].
+      shape: "full" for [n, n', k, k]; "trace" for its trace over classes, [n, n']; "diagonal" for the entries
+        Θ(x_i, other_i)[c, c] alone, [n, k].
     """
     if mask is not None:
         weights = apply_mask(weights, mask)
-    kept = mask if projected else None
-    left, right = _factors(network, weights, x), _factors(network, weights, other)
-    parts = [_layer_kernel(left[name], right[name], None if kept is None else kept[name], classes) for name in left]
-    return sum(parts[1:], start=parts[0])
+    left = _factors(network, weights, x)
+    right = left if other is None else _factors(network, weights, other)
+    layer_kernel = {"full": _full, "trace": _trace, "diagonal": _diagonal}[shape]
+    parts = []
+    for layer in network.weighted:
+        kept = None if mask is None or not projected else mask[layer.name].reshape(-1, layer.units)
+        parts.append(layer_kernel(left[layer.name], right[layer.name], kept))
+    kernel = sum(parts[1:], start=parts[0])
+    return kernel.transpose(0, 2, 1, 3) if shape == "full" else kernel
 
 
 Factors = tuple[jax.Array, jax.Array]
-"""A layer's input features, dense [n, in] or of a convolution [n, p, in], and its δ, [k, n, out] or [k, n, p, out]."""
+"""Of a dense layer, inputs [n, in] and δ [n, k, out]; of a convolution, weight gradients [n, in, k, out] and bias
+gradients [n, k, out], "in" being an entry of a patch."""
 
 
 def _factors(network: Network, weights: Weights, x: jax.Array) -> dict[str, Factors]:
-    shapes = jax.eval_shape(lambda: _layer_outputs(network, weights, x))
-    taps = {name: jnp.zeros(shape.shape, shape.dtype) for name, shape in shapes.items()}
+    shapes = jax.eval_shape(lambda: network.tapped(weights, x, {})[1])
+    taps = {
+        layer.name: jnp.zeros((*shapes[layer.name].shape[:-1], layer.units), shapes[layer.name].dtype)
+        for layer in network.weighted
+    }
     logits, pull, features = jax.vjp(lambda taps: network.tapped(weights, x, taps), taps, has_aux=True)
     n, k = logits.shape
-    basis = jnp.broadcast_to(jnp.eye(k)[:, None, :], (k, n, k))
-    (deltas,) = jax.vmap(pull)(basis)
-    return {name: (_flat(features[name], 1), _flat(deltas[name], 2)) for name in deltas}
+    (deltas,) = jax.vmap(pull)(jnp.broadcast_to(jnp.eye(k)[:, None, :], (k, n, k)))
+    return {name: _layer_factors(features[name], delta) for name, delta in deltas.items()}
 
 
-def _layer_outputs(network: Network, weights: Weights, x: jax.Array) -> dict[str, jax.Array]:
-    _, features = network.tapped(weights, x, {})
-    return {name: features[name] @ weights[name]["kernel"].reshape(features[name].shape[-1], -1) for name in features}
+def _layer_factors(features: jax.Array, delta: jax.Array) -> Factors:
+    if features.ndim == 2:
+        return features, delta.transpose(1, 0, 2)
+    patches = features.reshape(len(features), -1, features.shape[-1])
+    delta = delta.reshape(*delta.shape[:2], -1, delta.shape[-1]).transpose(1, 2, 0, 3)  # [n, p, k, out]
+    return jnp.einsum("npi,npko->niko", patches, delta), delta.sum(axis=1)
 
 
-def _flat(array: jax.Array, leading: int) -> jax.Array:
-    """Folds height and width, if there are any, into one axis of positions."""
-    if array.ndim <= leading + 1:
-        return array
-    return array.reshape(*array.shape[:leading], -1, array.shape[-1])
-
-
-def _layer_kernel(left: Factors, right: Factors, kept: jax.Array | None, classes: Classes) -> jax.Array:
-    if left[0].ndim == 3:
-        return _convolution_kernel(left, right, kept, classes)
-    return _dense_kernel(left, right, kept, classes)
-
-
-def _dense_kernel(left: Factors, right: Factors, kept: jax.Array | None, classes: Classes) -> jax.Array:
+def _full(left: Factors, right: Factors, kept: jax.Array | None) -> jax.Array:
+    """[n, k, n', l]"""
     (a, delta), (b, gamma) = left, right
-    n, units = delta.shape[1:]
+    if a.ndim == 4:
+        over_weights = jnp.einsum("niko,milo->nkml", _masked(a, kept), b)
+        return over_weights + jnp.einsum("nko,mlo->nkml", delta, gamma)
     if kept is None:
-        inner = a @ b.T + 1.0  # [n, n'], the 1 for the bias
-        if classes == "trace":
-            return inner * jnp.einsum("knj,kmj->nm", delta, gamma)
-        return inner[:, :, None, None] * jnp.einsum("knj,lmj->nmkl", delta, gamma)
-    pairs = (a[:, None, :] * b[None, :, :]).reshape(n * b.shape[0], -1)
-    inner = (pairs @ kept.astype(a.dtype) + 1.0).reshape(n, b.shape[0], units)  # [n, n', out]
-    if classes == "trace":
-        return jnp.einsum("nmj,nmj->nm", inner, jnp.einsum("knj,kmj->nmj", delta, gamma))
-    weighted = inner[:, :, None, :] * delta.transpose(1, 0, 2)[:, None, :, :]  # [n, n', k, out]
-    return jnp.einsum("nmkj,lmj->nmkl", weighted, gamma)
+        return (a @ b.T + 1.0)[:, None, :, None] * jnp.einsum("nkj,mlj->nkml", delta, gamma)
+    mask = kept.astype(a.dtype)
+
+    def row(a_delta: Factors) -> jax.Array:
+        a, delta = a_delta
+        inner = (a * b) @ mask + 1.0  # [n', out], the 1 for the bias
+        return jnp.einsum("kmj,mlj->kml", inner * delta[:, None, :], gamma)
+
+    return jax.lax.map(row, (a, delta), batch_size=max(1, PAIRS // len(b)))
 
 
-def _convolution_kernel(left: Factors, right: Factors, kept: jax.Array | None, classes: Classes) -> jax.Array:
-    rows, columns = _weight_gradients(*left, kept), _weight_gradients(*right, kept)  # [n, k, in * out + out]
-    if classes == "trace":
-        return jnp.einsum("nkp,mkp->nm", rows, columns)
-    return jnp.einsum("nkp,mlp->nmkl", rows, columns)
+def _trace(left: Factors, right: Factors, kept: jax.Array | None) -> jax.Array:
+    """[n, n']"""
+    (a, delta), (b, gamma) = left, right
+    if a.ndim == 4:
+        return jnp.einsum("niko,miko->nm", _masked(a, kept), b) + jnp.einsum("nko,mko->nm", delta, gamma)
+    if kept is None:
+        return (a @ b.T + 1.0) * jnp.einsum("nkj,mkj->nm", delta, gamma)
+    mask = kept.astype(a.dtype)
+
+    def row(a_delta: Factors) -> jax.Array:
+        a, delta = a_delta
+        inner = (a * b) @ mask + 1.0
+        return jnp.einsum("mj,kj,mkj->m", inner, delta, gamma)
+
+    return jax.lax.map(row, (a, delta), batch_size=max(1, PAIRS // len(b)))
 
 
-def _weight_gradients(patches: jax.Array, delta: jax.Array, kept: jax.Array | None) -> jax.Array:
-    kernel = jnp.einsum("npi,knpo->nkio", patches, delta)
-    if kept is not None:
-        kernel = kernel * kept.reshape(kernel.shape[2:])
-    bias = delta.sum(axis=2).transpose(1, 0, 2)
-    return jnp.concatenate([kernel.reshape(*kernel.shape[:2], -1), bias], axis=-1)
+def _diagonal(left: Factors, right: Factors, kept: jax.Array | None) -> jax.Array:
+    """[n, k]"""
+    (a, delta), (b, gamma) = left, right
+    if a.ndim == 4:
+        return jnp.einsum("niko,niko->nk", _masked(a, kept), b) + jnp.einsum("nko,nko->nk", delta, gamma)
+    if kept is None:
+        return (jnp.sum(a * b, axis=1) + 1.0)[:, None] * jnp.sum(delta * gamma, axis=2)
+    inner = (a * b) @ kept.astype(a.dtype) + 1.0
+    return jnp.einsum("nj,nkj->nk", inner, delta * gamma)
+
+
+def _masked(gradients: jax.Array, kept: jax.Array | None) -> jax.Array:
+    return gradients if kept is None else gradients * kept[:, None, :]

@@ -82,9 +82,9 @@ class Conv:
         if jax.default_backend() == "cpu":
             kernel = weights["kernel"].reshape(-1, self.units)
             return self.features(x) @ kernel + weights["bias"]
-        return self.apply_by_convolution(weights, x)
+        return self.convolve(weights, x)
 
-    def apply_by_convolution(self, weights: LayerWeights, x: jax.Array) -> jax.Array:
+    def convolve(self, weights: LayerWeights, x: jax.Array) -> jax.Array:
         kernel = weights["kernel"] * _scale(self.kernel_shape, self.init)
         dimensions = ("NHWC", "HWIO", "NHWC")
         y = jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=dimensions)

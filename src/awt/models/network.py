@@ -40,9 +40,13 @@ class Network:
 
     def apply(self, weights: Weights, x: jax.Array) -> jax.Array:
         """Logits [n, classes]."""
-        return self.tapped(weights, x, {})[0]
+        for layer in self.layers:
+            x = layer.apply(weights[layer.name], x) if isinstance(layer, Dense | Conv) else layer(x)
+        return x
 
-    def tapped(self, weights: Weights, x: jax.Array, taps: Mapping[str, jax.Array]) -> tuple[jax.Array, Masks]:
+    def tapped(
+        self, weights: Weights, x: jax.Array, taps: Mapping[str, jax.Array]
+    ) -> tuple[jax.Array, dict[str, jax.Array]]:
         """Logits, and each weighted layer's input features; taps are added to the layers' outputs.
 
         The gradient with respect to a tap is what is back-propagated to that layer: with the features, all that the
@@ -52,7 +56,8 @@ class Network:
         for layer in self.layers:
             if isinstance(layer, Dense | Conv):
                 features[layer.name] = layer.features(x)
-                x = layer.apply(weights[layer.name], x)
+                # not `apply`: outside of loops, gradients pass through lax.conv 4 to 9 times faster than through shifts
+                x = (layer.convolve if isinstance(layer, Conv) else layer.apply)(weights[layer.name], x)
                 x = x + taps[layer.name] if layer.name in taps else x
             else:
                 x = layer(x)

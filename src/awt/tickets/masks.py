@@ -41,12 +41,13 @@ def _erdos_renyi(shapes: Shapes, total: int) -> np.ndarray:
     sizes = np.array([math.prod(shape) for shape in shapes.values()], float)
     raw = np.array([float(sum(shape)) for shape in shapes.values()])  # size × Σ/Π
     full = np.zeros(len(sizes), bool)
-    while True:
+    while not full.all():
         share = (total - sizes[full].sum()) / raw[~full].sum()
         over = ~full & (raw * share > sizes)
         if not over.any():
             return np.where(full, sizes, raw * share)
         full |= over
+    return sizes
 
 
 def _largest_remainder(shares: np.ndarray, sizes: np.ndarray, total: int) -> np.ndarray:

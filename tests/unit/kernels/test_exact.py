@@ -19,7 +19,7 @@ def relative_error(found, expected):
 def test_equals_the_product_of_jacobians(
     name, init, build_network, random_weights, random_mask, uniform_points, jacobian_gram, sparse_function, double
 ):
-    """Masked or not, projected or not, whole or traced; points of two sets, which is the mixed kernel."""
+    """Masked or not, projected or not; whole, traced or diagonal; points of two sets, which is the mixed kernel."""
     network = build_network(name, init)
     weights, mask = double(random_weights(network)), random_mask(network)
     x, other = double(uniform_points(3)), double(uniform_points(2, seed=1))
@@ -31,17 +31,20 @@ def test_equals_the_product_of_jacobians(
             expected = jacobian_gram(*sparse_function(network, weights, chosen, projected), x, other)
             arguments = (network, weights, x, other, chosen, projected)
             pairs.append((tangent_kernel(*arguments), expected))
-            pairs.append((tangent_kernel(*arguments, classes="trace"), jnp.trace(expected, axis1=2, axis2=3)))
+            pairs.append((tangent_kernel(*arguments, shape="trace"), jnp.trace(expected, axis1=2, axis2=3)))
+            paired = (network, weights, x[:2], other, chosen, projected)
+            pairs.append((tangent_kernel(*paired, shape="diagonal"), jnp.einsum("nnkk->nk", expected[:2])))
         return pairs
 
     pairs = compare(weights)
     assert pairs[0][0].shape == (3, 2, 3, 3)
     assert pairs[1][0].shape == (3, 2)
+    assert pairs[2][0].shape == (2, 3)
     for found, expected in pairs:
         assert found.dtype == np.float64
         assert relative_error(found, expected) < 1e-12
     # so that the comparison tells them apart
-    natural, projected, unprojected = pairs[0][1], pairs[2][1], pairs[4][1]
+    natural, projected, unprojected = pairs[0][1], pairs[3][1], pairs[6][1]
     assert relative_error(projected, natural) > 0.1
     assert relative_error(projected, unprojected) > 0.01
 

@@ -20,7 +20,7 @@ def by_convolution(network):
     def function(weights, x):
         for layer in network.layers:
             if isinstance(layer, Conv):
-                x = layer.apply_by_convolution(weights[layer.name], x)
+                x = layer.convolve(weights[layer.name], x)
             elif hasattr(layer, "name"):
                 x = layer.apply(weights[layer.name], x)
             else:

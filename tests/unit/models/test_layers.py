@@ -42,7 +42,7 @@ def test_convolution_by_shifts_is_the_convolution_in_values_and_gradients(size, 
     @jax.jit
     def values_and_gradients():
         found = []
-        for function in (by_shifts, layer.apply_by_convolution, layer.apply):
+        for function in (by_shifts, layer.convolve, layer.apply):
             values, pull = jax.vjp(function, weights, x)
             found.append((values, pull(direction)))
         return found

@@ -31,6 +31,7 @@ def kept_by_layer(shapes, density, scope):
 @settings(deadline=None, max_examples=200)
 @given(shapes_of_networks, st.floats(0.001, 1), st.sampled_from(SCOPES))
 @example(DEEP, 1.0, "erk")
+@example({"dense1": (13, 28)}, 1.0, "erk")
 @example({"a": (1, 1), "b": (40, 40)}, 0.003, "layer")
 @example({"a": (100, 1), "b": (100, 1)}, 0.29, "layer")
 def test_counts_are_exact_and_within_each_layer(shapes, density, scope):
