@@ -7,7 +7,7 @@ import pandas as pd
 
 from awt.artifacts import decode_npy, encode_csv, encode_json, write
 from awt.errors import run
-from awt.kernels.cells import dense_side_cell, probe_cell, tile_cell
+from awt.kernels.cells import dense_side_cell, tile_cell, views_cell
 from awt.kernels.tiles import Tile, assemble, index, spectrum, symmetric_tiles
 from awt.runtime import Entry, Source
 from awt.stage import ARTIFACTS, stage
@@ -27,15 +27,15 @@ def main() -> None:
         params, seeds = work.params, work.params.seeds
         dataset = Source.of(ARTIFACTS / "data" / "dataset.npz")
         sides = dict(zip(seeds, work.run([dense_side_cell(params, seed, dataset) for seed in seeds]), strict=True))
-        probes = work.run([probe_cell(params, seed, dataset, sides[seed]) for seed in seeds])
+        views = work.run([views_cell(params, seed, dataset, sides[seed]) for seed in seeds])
         names = [(s, tile) for s in seeds for tile in symmetric_tiles(params.kernel.reference, params.kernel.tile)]
         entries = work.run([tile_cell(params, seed, tile, dataset, sides[seed]) for seed, tile in names])
         tiles = dict(zip(names, entries, strict=True))
 
         side_files: dict[str, bytes | Path] = {}
-        for seed, probe in zip(seeds, probes, strict=True):
+        for seed, view in zip(seeds, views, strict=True):
             side_files[f"seed-{seed}/dense.npz"] = sides[seed].path("dense.npz")
-            side_files[f"seed-{seed}/probe.npz"] = probe.path("probe.npz")
+            side_files[f"seed-{seed}/views.npz"] = view.path("views.npz")
         gram: dict[str, bytes | Path] = {
             f"seed-{seed}/{tile.name}": entry.path("tile.npy") for (seed, tile), entry in tiles.items()
         }

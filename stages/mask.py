@@ -18,7 +18,7 @@ def main() -> None:
                 "dataset": dataset,
                 "initial": Source.of(ARTIFACTS / "initial" / f"seed-{seed}.npz"),
                 "dense": Source.of(ARTIFACTS / "dense_side" / f"seed-{seed}" / "dense.npz"),
-                "probe": Source.of(ARTIFACTS / "dense_side" / f"seed-{seed}" / "probe.npz"),
+                "views": Source.of(ARTIFACTS / "dense_side" / f"seed-{seed}" / "views.npz"),
             }
             for seed in work.params.seeds
         }

@@ -55,8 +55,7 @@ def check(arguments: argparse.Namespace) -> None:
     store_of(parameters)
     described = ARTIFACTS / "data" / "dataset.json"
     if described.exists():
-        found = read_json(described)
-        params.check_data(parameters, found["counts"], found["shape"])
+        params.check_data(parameters, read_json(described))
     print("params.yaml is valid")
 
 

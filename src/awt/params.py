@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 from awt.errors import InputError
 
 Method = Literal["awt", "random", "magnitude", "dense"]
-CellKind = Literal["default", "dense", "probe", "tile", "mask", "retrain", "evaluate"]
+CellKind = Literal["default", "dense", "views", "tile", "mask", "retrain", "evaluate"]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Density = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -92,6 +92,7 @@ class EvaluationAttack(Attack):
 class Kernel(_Section):
     reference: Positive
     tile: Positive
+    disk_gb: Annotated[float, Field(gt=0)]
 
 
 class Search(_Section):
@@ -104,6 +105,7 @@ class Search(_Section):
     gamma: Annotated[float, Field(ge=0)]
     decay: Annotated[float, Field(ge=0)]
     mask_every: Positive
+    estimator: Literal["probe", "full", "diagonal"]
     probes: Positive
     projected: bool
     attack: Attack
@@ -181,9 +183,9 @@ def load(path: Path = Path("params.yaml")) -> Params:
     return parse(raw, str(path))
 
 
-def check_data(params: Params, counts: dict[str, int], shape: list[int]) -> None:
-    """What parameters ask of the data that they will meet: found before hours of work, not after."""
-    points = counts["train"]
+def check_data(params: Params, described: dict[str, Any]) -> None:
+    """What parameters ask of the data that they will meet (dataset.json): found before hours of work, not after."""
+    points, shape = described["counts"]["train"], described["shape"]
     asked = {
         "kernel.reference": params.kernel.reference,
         "search.batch": params.search.batch,
@@ -195,6 +197,22 @@ def check_data(params: Params, counts: dict[str, int], shape: list[int]) -> None
     if params.model.name == "cnn" and min(shape[:2]) < 4:
         raise InputError(
             f"params.yaml: model.name: a cnn pools twice and needs images of 4 x 4 at least, not {shape[:2]}"
+        )
+    _check_disk(params, points, described["classes"])
+
+
+def _check_disk(params: Params, points: int, classes: int) -> None:
+    """The dense kernel's views must fit the budget: the whole tensor of 781 batches of CIFAR-100 would be 128 GB."""
+    search, budget = params.search, params.kernel.disk_gb
+    row = search.batch * classes
+    views = {"full": row**2, "probe": search.epochs * search.probes * row, "diagonal": row}
+    size = {name: 4e-9 * (points // search.batch) * numbers for name, numbers in views.items()}
+    if size[search.estimator] > budget:
+        others = [f"`estimator: {name}` ({size[name]:.3g} GB)" for name in views if size[name] <= budget]
+        fewer = "fewer search.probes" if search.estimator == "probe" else "a smaller search.batch"
+        raise InputError(
+            f"params.yaml: search.estimator: {search.estimator} stores {size[search.estimator]:.3g} GB an "
+            f"initialisation, more than kernel.disk_gb: {budget:g}; choose {', '.join([*others, fewer])}, or raise it"
         )
 
 

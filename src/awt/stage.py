@@ -31,8 +31,7 @@ class Stage:
         self._executor: Executor | None = None
         self._stopwatch = Stopwatch()
         if name != "prepare":
-            described = read_json(ARTIFACTS / "data" / "dataset.json")
-            params.check_data(self.params, described["counts"], described["shape"])
+            params.check_data(self.params, read_json(ARTIFACTS / "data" / "dataset.json"))
         if self._runtime.executor == "ray":
             self._open()  # finds an address that nobody listens at before any work
 

@@ -29,7 +29,7 @@ settings.load_profile("same examples")
 
 MODELS = {
     "mlp": {"name": "mlp", "widths": [6, 5], "init": "glorot"},
-    "cnn": {"name": "cnn", "widths": [3, 2, 5], "init": "glorot"},
+    "cnn": {"name": "cnn", "widths": [3, 4, 6], "init": "glorot"},
 }
 
 

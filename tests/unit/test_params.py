@@ -104,3 +104,32 @@ def test_sections_survive_the_way_through_json():
     parameters = params.load(PROJECT / "params.yaml")
     assert params.Search.of(parameters.search.as_json()) == parameters.search
     assert hash(params.Search.of(parameters.search.as_json())) == hash(parameters.search)
+
+
+CIFAR100 = {"counts": {"train": 50000}, "shape": [32, 32, 3], "classes": 100}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"estimator": "full"},
+            "search.estimator: full stores 128 GB an initialisation, more than kernel.disk_gb: 2; "
+            "choose `estimator: diagonal` (0.02 GB), a smaller search.batch, or raise it",
+        ),
+        ({"estimator": "probe"}, "search.estimator: probe stores 2.4 GB"),
+        ({"estimator": "full", "epochs": 20}, "choose `estimator: probe` (0.8 GB), `estimator: diagonal` (0.02 GB)"),
+    ],
+)
+def test_what_does_not_fit_the_disk_budget_is_refused_with_its_alternatives(changes, message):
+    raw = copy.deepcopy(DEFAULT)
+    raw["search"] |= changes
+    with pytest.raises(InputError) as caught:
+        params.check_data(params.parse(raw, "params.yaml"), CIFAR100)
+    assert message in str(caught.value)
+
+
+def test_the_disk_budget_can_be_raised():
+    raw = copy.deepcopy(DEFAULT)
+    raw["kernel"]["disk_gb"] = 3
+    params.check_data(params.parse(raw, "params.yaml"), CIFAR100)

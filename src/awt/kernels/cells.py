@@ -22,15 +22,16 @@ def dense_side_cell(params: Params, seed: int, dataset: Source) -> Cell:
     )
 
 
-def probe_cell(params: Params, seed: int, dataset: Source, side: Entry) -> Cell:
-    """The dense kernel times the search's probe vectors."""
+def views_cell(params: Params, seed: int, dataset: Source, side: Entry) -> Cell:
+    """The views of the dense kernel that the search compares with."""
     return Cell(
-        kind="probe",
-        label=f"probe products seed {seed}",
-        function="awt.kernels.dense_side:probe_products",
+        kind="views",
+        label=f"kernel views seed {seed}",
+        function="awt.kernels.dense_side:kernel_views",
         params={
             "seed": seed,
             "model": params.model.as_json(),
+            "estimator": params.search.estimator,
             "probes": params.search.probes,
             "epochs": params.search.epochs,
         },

@@ -1,7 +1,7 @@
 """The dense network's side of the search, computed once per initialisation and shared by every mask search.
 
 Batches are a fixed partition of the training set, so that what the search compares against (adversarial examples of
-the dense network, its outputs on them, its kernel times the probe vectors) can be computed ahead.
+the dense network, its outputs on them, the views of its kernel that the estimator compares) can be computed ahead.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from awt.attacks.ball import ball
 from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import InputError
-from awt.kernels.probe import kernel_product, random_signs
+from awt.kernels.estimators import Estimator, Probe, Subject, estimator
 from awt.keys import generator, key
 from awt.models.network import Network, Weights, decode_weights, encode_weights
 from awt.models.zoo import build
@@ -25,7 +25,7 @@ from awt.params import Attack, Model, Threat
 from awt.runtime import Context
 
 HELD_OUT_BATCHES = 8
-HELD_OUT_PROBES = 8
+HELD_OUT = Probe(8)  # the curves' estimator, whichever the search uses
 
 
 def dense_side(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
@@ -57,35 +57,35 @@ def partition(points: int, batch: int, seed: int) -> np.ndarray:
     return order[: points // batch * batch].reshape(-1, batch)
 
 
-def probe_products(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: Θ₀(X, X̃₀)v for the probes of every epoch and batch, and for the held-out probes of the curves."""
+def kernel_views(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: views of Θ₀(X, X̃₀) for the search, by epoch (one for all where the estimator has no fresh ones) and batch,
+    and for the curves, of some batches."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     network = build(Model.of(params["model"]), dataset)
     weights = decode_weights(inputs["initial"], "initial.npz")
     side = decode_npz(inputs["dense"], "dense.npz")
     x, moved = jnp.asarray(dataset.train_x[side["indices"]]), jnp.asarray(side["adversarial"])
-    seed, probes, epochs = params["seed"], params["probes"], params["epochs"]
-    products = np.zeros((epochs, *side["outputs"].shape[:1], probes, *side["outputs"].shape[1:]), np.float32)
+    seed, chosen = params["seed"], estimator(params["estimator"], params["probes"])
+    epochs = params["epochs"] if chosen.fresh else 1
+    found = []
     for epoch in range(epochs):
-        products[epoch] = _products(network, weights, x, moved, search_key(seed, epoch), probes)
+        found.append(np.asarray(_views(chosen, network, weights, x, moved, search_key(seed, epoch))))
         context.progress(epoch + 1, epochs)
         context.check_stop()
     first = slice(0, HELD_OUT_BATCHES)
-    held_out = _products(network, weights, x[first], moved[first], held_out_key(seed), HELD_OUT_PROBES)
-    return {"probe.npz": encode_npz({"products": products, "held_out": held_out})}
+    held_out = _views(HELD_OUT, network, weights, x[first], moved[first], held_out_key(seed))
+    return {"views.npz": encode_npz({"search": np.stack(found), "held_out": np.asarray(held_out)})}
 
 
-@partial(jax.jit, static_argnames=("network", "probes"))
-def _products(
-    network: Network, weights: Weights, x: jax.Array, moved: jax.Array, key: jax.Array, probes: int
+@partial(jax.jit, static_argnames=("chosen", "network"))
+def _views(
+    chosen: Estimator, network: Network, weights: Weights, x: jax.Array, moved: jax.Array, key: jax.Array
 ) -> jax.Array:
-    """Θ₀v by batch and probe: [batches, probes, n, k]."""
+    """The dense network's views by batch."""
 
     def batch(number_x_moved: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         number, x, moved = number_x_moved
-        classes = jax.eval_shape(network.apply, weights, x).shape[-1]
-        vectors = probe_vectors(key, number, probes, x.shape[0], classes)
-        return jax.vmap(partial(kernel_product, network.apply, weights, x, moved))(vectors)
+        return chosen.views(Subject(network, weights), x, moved, batch_key(key, number))
 
     return jax.lax.map(batch, (jnp.arange(x.shape[0]), x, moved))
 
@@ -98,6 +98,6 @@ def held_out_key(seed: int) -> jax.Array:
     return key(seed, "held-out probes")
 
 
-def probe_vectors(key: jax.Array, batch: jax.Array, probes: int, points: int, classes: int) -> jax.Array:
-    """The probes of one batch under an epoch's key: fresh for each, the same for dense and sparse network."""
-    return random_signs(jax.random.fold_in(key, batch), (probes, points, classes))
+def batch_key(key: jax.Array, batch: jax.Array) -> jax.Array:
+    """Of a batch's views under an epoch's key: the same for the dense and the sparse network."""
+    return jax.random.fold_in(key, batch)

@@ -6,7 +6,7 @@ with Adam; every so many steps the mask becomes the largest |w|. X̃ˢ attacks t
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,8 +16,8 @@ import optax
 
 from awt.attacks.ball import Ball
 from awt.attacks.pgd import pgd
-from awt.kernels.dense_side import HELD_OUT_PROBES, held_out_key, probe_vectors, search_key
-from awt.kernels.probe import kernel_product
+from awt.kernels.dense_side import HELD_OUT, batch_key, held_out_key, search_key
+from awt.kernels.estimators import Estimator, Subject, estimator, mean_and_error, squared_distances
 from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.params import Attack
@@ -35,7 +35,7 @@ class Recipe:
     attack: Attack
     learning_rate: float
     mask_every: int
-    probes: int
+    estimator: Estimator
     projected: bool
     match_kernel: bool
 
@@ -46,7 +46,7 @@ class Batches(NamedTuple):
     x: jax.Array
     y: jax.Array
     outputs: jax.Array
-    products: jax.Array  # [batches, probes, n, k]
+    views: jax.Array  # of the dense kernel, [batches, views, …]
 
 
 class Student(NamedTuple):
@@ -74,12 +74,13 @@ def awt(setting: Setting) -> Ticket:
         search.attack,
         search.learning_rate,
         search.mask_every,
-        search.probes,
+        estimator(search.estimator, search.probes),
         search.projected,
         match_kernel=search.gamma > 0,
     )
     pressure = Pressure(setting.kept, search.gamma, search.decay / setting.density)
-    outputs, products = jnp.asarray(setting.dense_side["outputs"]), setting.probes["products"]
+    outputs, views = jnp.asarray(setting.dense_side["outputs"]), setting.views["search"]
+    views_at = lru_cache(1)(lambda number: jnp.asarray(views[number]))  # to the device once an epoch at most
     mask = select(magnitudes(setting.initial), pressure.kept)
     optimiser = jax.jit(optax.adam(search.learning_rate).init)(setting.initial)
     student = Student(setting.initial, optimiser, mask, mask)
@@ -87,7 +88,7 @@ def awt(setting: Setting) -> Ticket:
     attack_key = key(setting.seed, "search", "attack")
 
     def advance(state: Student, epoch: int, start: int, stop: int) -> Student:
-        batches = Batches(setting.x, setting.y, outputs, products[epoch])
+        batches = Batches(setting.x, setting.y, outputs, views_at(epoch % len(views)))
         order = generator(setting.seed, "search", "order", epoch).permutation(number)
         keys = search_key(setting.seed, epoch), jax.random.fold_in(attack_key, epoch)
         return _advance(recipe, pressure, batches, state, order, keys, epoch * number, start, stop)
@@ -116,7 +117,7 @@ def _advance(
     stop: int,
 ) -> Student:
     """Steps start..stop of an epoch, wholly on the device."""
-    probe_key, attack_key = keys
+    views_key, attack_key = keys
     optimiser = optax.adam(recipe.learning_rate)
 
     def step(number: int, student: Student) -> Student:
@@ -131,13 +132,13 @@ def _advance(
             batch.y,
             jax.random.fold_in(attack_key, index),
         )
-        vectors = probe_vectors(probe_key, index, recipe.probes, *batch.outputs.shape)
 
         def loss(weights: Weights) -> jax.Array:
             value = target_distance(function(weights, moved), batch.outputs)
             if recipe.match_kernel:
-                squares = kernel_distances(recipe, student.mask, weights, batch.x, moved, vectors, batch.products)
-                value += pressure.gamma**2 * squares.mean()
+                subject = Subject(recipe.network, weights, student.mask, recipe.projected)
+                views = recipe.estimator.views(subject, batch.x, moved, batch_key(views_key, index))
+                value += pressure.gamma**2 * kernel_distances(views, batch.views).mean()
             kept = apply_mask(weights, student.mask)
             return value + pressure.decay * sum(jnp.sum(layer["kernel"] ** 2) for layer in kept.values())
 
@@ -163,22 +164,9 @@ def target_distance(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
     return jnp.sum((outputs - dense_outputs) ** 2) / len(outputs)
 
 
-def kernel_distances(
-    recipe: Recipe,
-    mask: Masks,
-    weights: Weights,
-    x: jax.Array,
-    moved: jax.Array,
-    vectors: jax.Array,
-    dense_products: jax.Array,
-) -> jax.Array:
-    """(1/N²)‖(Θ₀ − Θˢ)v‖² for each probe v; unbiased for (1/N²)‖Θ₀ − Θˢ‖²_F."""
-    if recipe.projected:
-        function, at = _student_function(recipe.network, mask), weights
-    else:
-        function, at = recipe.network.apply, apply_mask(weights, mask)
-    products = jax.vmap(partial(kernel_product, function, at, x, moved))(vectors)
-    return jnp.sum((products - dense_products) ** 2, axis=(1, 2)) / len(x) ** 2
+def kernel_distances(views: jax.Array, dense_views: jax.Array) -> jax.Array:
+    """(1/N²)‖Θ₀ − Θˢ‖²_F, an estimate a view."""
+    return squared_distances(views, dense_views) / views.shape[1] ** 2
 
 
 def _changed(mask: Masks, before: Masks) -> float:
@@ -190,7 +178,7 @@ def _changed(mask: Masks, before: Masks) -> float:
 
 def _measure_held_out(recipe: Recipe, setting: Setting) -> Callable[[Weights, Masks], Row]:
     """Measures a student on some batches with probes that the search never sees."""
-    held_out = setting.probes["held_out"]
+    held_out = setting.views["held_out"]
     first = slice(0, len(held_out))
     outputs = jnp.asarray(setting.dense_side["outputs"][first])
     batches = Batches(setting.x[first], setting.y[first], outputs, jnp.asarray(held_out))
@@ -198,11 +186,11 @@ def _measure_held_out(recipe: Recipe, setting: Setting) -> Callable[[Weights, Ma
 
     def measure(weights: Weights, mask: Masks) -> Row:
         targets, kernels = _distances(recipe, batches, keys, weights, mask)
-        kernels = np.asarray(kernels, np.float64).mean(axis=0)  # one estimate a probe
+        distance, error = mean_and_error(np.asarray(kernels, np.float64).mean(axis=0))  # one estimate a probe
         return {
             "target_distance": float(np.mean(np.asarray(targets, np.float64))),
-            "kernel_distance": float(kernels.mean()),
-            "kernel_distance_error": float(kernels.std(ddof=1) / len(kernels) ** 0.5),
+            "kernel_distance": distance,
+            "kernel_distance_error": error,
         }
 
     return measure
@@ -213,15 +201,15 @@ def _distances(
     recipe: Recipe, batches: Batches, keys: tuple[jax.Array, jax.Array], weights: Weights, mask: Masks
 ) -> tuple[jax.Array, jax.Array]:
     """Target distance by batch, and kernel distance by batch and probe."""
-    probe_key, attack_key = keys
+    views_key, attack_key = keys
     function = _student_function(recipe.network, mask)
 
     def batch(number_batch: tuple[jax.Array, Batches]) -> tuple[jax.Array, jax.Array]:
         number, batch = number_batch
         attack_here = jax.random.fold_in(attack_key, number)
         moved = pgd(partial(function, weights), recipe.threat, recipe.attack, batch.x, batch.y, attack_here)
-        vectors = probe_vectors(probe_key, number, HELD_OUT_PROBES, *batch.outputs.shape)
-        kernels = kernel_distances(recipe, mask, weights, batch.x, moved, vectors, batch.products)
-        return target_distance(function(weights, moved), batch.outputs), kernels
+        subject = Subject(recipe.network, weights, mask, recipe.projected)
+        views = HELD_OUT.views(subject, batch.x, moved, batch_key(views_key, number))
+        return target_distance(function(weights, moved), batch.outputs), kernel_distances(views, batch.views)
 
     return jax.lax.map(batch, (jnp.arange(len(batches.x)), batches))

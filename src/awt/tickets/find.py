@@ -36,7 +36,7 @@ def find_mask(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: 
         x=jnp.asarray(dataset.train_x[side["indices"]]),
         y=jnp.asarray(dataset.train_y[side["indices"]]),
         dense_side=side,
-        probes=decode_npz(inputs["probe"], "probe.npz"),
+        views=decode_npz(inputs["views"], "views.npz"),
         context=context,
     )
     ticket = METHODS[params["method"]](setting)

@@ -27,7 +27,7 @@ class Setting:
     x: jax.Array  # [batches, n, height, width, channels]
     y: jax.Array  # [batches, n]
     dense_side: Arrays  # adversarial, outputs
-    probes: Arrays  # products, held_out
+    views: Arrays  # of the dense kernel: search, held_out
     context: Context
 
     @property

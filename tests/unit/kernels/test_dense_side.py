@@ -3,7 +3,6 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,15 +11,16 @@ from hypothesis import strategies as st
 from awt.artifacts import decode_npz
 from awt.errors import InputError, Interrupted
 from awt.kernels.dense_side import (
-    HELD_OUT_PROBES,
+    HELD_OUT,
+    batch_key,
     dense_side,
     held_out_key,
+    kernel_views,
     partition,
-    probe_products,
-    probe_vectors,
     search_key,
 )
 from awt.kernels.exact import tangent_kernel
+from awt.kernels.probe import random_signs
 from awt.models.network import decode_weights
 
 SEED, BATCH, EPOCHS, PROBES = 5, 5, 2, 3
@@ -37,11 +37,11 @@ def side_params(model):
 def run_cells(side_params, dataset_npz):
     """Both cells, for a seed: the files that they return."""
 
-    def run(context, seed=SEED):
+    def run(context, seed=SEED, estimator="probe"):
         files = dense_side(side_params | {"seed": seed}, {"dataset": dataset_npz}, context)
         inputs = {"dataset": dataset_npz, "initial": files["initial.npz"], "dense": files["dense.npz"]}
         params = {"model": side_params["model"], "seed": seed, "probes": PROBES, "epochs": EPOCHS}
-        return files | probe_products(params, inputs, context)
+        return files | kernel_views(params | {"estimator": estimator}, inputs, context)
 
     return run
 
@@ -65,10 +65,11 @@ def test_another_seed_is_another_partition():
     assert not np.array_equal(partition(60, 6, 0), partition(60, 6, 1))
 
 
-def test_stored_quantities_are_those_of_the_dense_network(run_cells, build_network, dataset, quiet):
-    files = run_cells(quiet)
+@pytest.mark.parametrize("estimator", ["probe", "full", "diagonal"])
+def test_stored_quantities_are_those_of_the_dense_network(run_cells, build_network, dataset, quiet, estimator):
+    files = run_cells(quiet, estimator=estimator)
     network, weights = build_network("mlp"), decode_weights(files["initial.npz"], "initial.npz")
-    side, probe = decode_npz(files["dense.npz"], "dense.npz"), decode_npz(files["probe.npz"], "probe.npz")
+    side, views = decode_npz(files["dense.npz"], "dense.npz"), decode_npz(files["views.npz"], "views.npz")
     np.testing.assert_array_equal(side["indices"], partition(48, BATCH, SEED))
     x, moved = dataset.train_x[side["indices"]], side["adversarial"]
     batches = len(side["indices"])
@@ -81,24 +82,30 @@ def test_stored_quantities_are_those_of_the_dense_network(run_cells, build_netwo
     kernel = jax.jit(partial(tangent_kernel, network))
     grams = [kernel(weights, x[number], moved[number]) for number in range(batches)]
 
-    def check(stored, key, number, probes):
-        vectors = probe_vectors(key, jnp.asarray(number), probes, BATCH, 3)
-        expected = np.einsum("nmkl,rml->rnk", grams[number], vectors)
+    def check(stored, expected):
         np.testing.assert_allclose(stored, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
-    assert probe["products"].shape == (EPOCHS, batches, PROBES, BATCH, 3)
-    for epoch in range(EPOCHS):
+    def products(key, number, probes):
+        vectors = random_signs(batch_key(key, number), (probes, BATCH, 3))
+        return np.einsum("nmkl,rml->rnk", grams[number], vectors)
+
+    assert len(views["search"]) == (EPOCHS if estimator == "probe" else 1)
+    for epoch, stored in enumerate(views["search"]):
         for number in range(batches):
-            check(probe["products"][epoch, number], search_key(SEED, epoch), number, PROBES)
-    for number, stored in enumerate(probe["held_out"]):
-        check(stored, held_out_key(SEED), number, HELD_OUT_PROBES)
+            expected = {
+                "probe": lambda epoch=epoch, number=number: products(search_key(SEED, epoch), number, PROBES),
+                "full": lambda number=number: np.asarray(grams[number])[None],
+                "diagonal": lambda number=number: np.einsum("nnkk->nk", grams[number])[None],
+            }[estimator]()
+            assert stored[number].shape == expected.shape
+            check(stored[number], expected)
+    for number, stored in enumerate(views["held_out"]):
+        check(stored, products(held_out_key(SEED), number, HELD_OUT.probes))
 
 
 def test_probes_differ_by_epoch_and_batch_and_from_the_held_out_ones():
     keys = [search_key(SEED, 0), search_key(SEED, 1), held_out_key(SEED), search_key(SEED + 1, 0)]
-    drawn = [
-        np.asarray(probe_vectors(key, jnp.asarray(batch), 2, 8, 3)).tobytes() for key in keys for batch in range(2)
-    ]
+    drawn = [np.asarray(random_signs(batch_key(key, batch), (2, 8, 3))).tobytes() for key in keys for batch in range(2)]
     assert len(set(drawn)) == len(drawn)
 
 

@@ -10,7 +10,7 @@ import pytest
 from awt.artifacts import decode_npz
 from awt.attacks.ball import ball
 from awt.data.dataset import Dataset
-from awt.kernels.dense_side import dense_side, probe_products
+from awt.kernels.dense_side import dense_side, kernel_views
 from awt.models.network import Network, decode_weights
 from awt.params import Search, Threat
 from awt.runtime import Context
@@ -26,6 +26,7 @@ SEARCH = {
     "gamma": 0.03,
     "decay": 0.0001,
     "mask_every": 3,
+    "estimator": "probe",
     "probes": 2,
     "projected": True,
     "attack": {"steps": 2, "step_size": None, "random_start": True},
@@ -37,17 +38,19 @@ THREAT = {"norm": "linf", "eps": 0.05, "eps_unit": "pixel", "clip": True}
 def search_inputs(
     dataset_npz: bytes, model: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., dict[str, bytes]]:
-    """The files that a search reads, by seed and ε."""
-    found: dict[tuple[int, float], dict[str, bytes]] = {}
+    """The files that a search reads, by seed, ε and estimator."""
+    found: dict[tuple[int, float, str], dict[str, bytes]] = {}
 
-    def make(seed: int = 0, eps: float = THREAT["eps"]) -> dict[str, bytes]:
-        if (seed, eps) not in found:
+    def make(seed: int = 0, eps: float = THREAT["eps"], estimator: str = "probe") -> dict[str, bytes]:
+        name = seed, eps, estimator
+        if name not in found:
             context = Context(tmp_path_factory.mktemp("side"), 1e9, lambda lines, progress: False)
             params = {"model": model("mlp"), "seed": seed, "threat": THREAT | {"eps": eps}} | SEARCH
             files = dense_side(params, {"dataset": dataset_npz}, context)
             inputs = {"dataset": dataset_npz, "initial": files["initial.npz"], "dense": files["dense.npz"]}
-            found[seed, eps] = inputs | {"probe": probe_products(params, inputs, context)["probe.npz"]}
-        return found[seed, eps]
+            views = kernel_views(params | {"estimator": estimator}, inputs, context)
+            found[name] = inputs | {"views": views["views.npz"]}
+        return found[name]
 
     return make
 
@@ -75,7 +78,7 @@ def make_setting(
     """A Setting as `find_mask` makes it; keywords change its search."""
 
     def make(density: float = 0.3, seed: int = 0, eps: float = THREAT["eps"], **search: Any) -> Setting:
-        inputs = search_inputs(seed, eps)
+        inputs = search_inputs(seed, eps, (SEARCH | search)["estimator"])
         side = decode_npz(inputs["dense"], "dense.npz")
         return Setting(
             network=build_network("mlp"),
@@ -87,7 +90,7 @@ def make_setting(
             x=jnp.asarray(dataset.train_x[side["indices"]]),
             y=jnp.asarray(dataset.train_y[side["indices"]]),
             dense_side=side,
-            probes=decode_npz(inputs["probe"], "probe.npz"),
+            views=decode_npz(inputs["views"], "views.npz"),
             context=quiet,
         )
 
