@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.core
 import jax.interpreters.ad
+import jax.numpy as jnp
 from jax._src import core, source_info_util, util
 
 Gram = Callable[[Any, jax.Array, jax.Array], jax.Array]
@@ -22,6 +23,9 @@ StaxLayer = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
 """Three functions: of a layer's initial weights, of its outputs, and of its output kernel given its input kernel."""
 AnalyticKernels = Callable[[Any, Any, int], tuple[jax.Array, jax.Array]]
 """(x, other, side) ↦ NTK and NNGP, [n, n'] each, computed in tiles of side × side."""
+Flow = Callable[[float | None, Any, Any, Any], tuple[jax.Array, jax.Array]]
+"""(time or None for its end, initial outputs on training and other points, kernel between other and training points)
+↦ outputs on training and other points at that time."""
 
 JACOBIAN_CONTRACTION, NTK_VECTOR_PRODUCTS, STRUCTURED_DERIVATIVES = IMPLEMENTATIONS = (1, 2, 3)
 
@@ -91,17 +95,14 @@ def analytic_kernels(layers: Iterable[StaxLayer]) -> AnalyticKernels:
     return kernels
 
 
-def flow(
-    gram: jax.Array, targets: jax.Array, ridge: float
-) -> Callable[[float | None, jax.Array, jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+def flow(gram: Any, targets: Any, ridge: float) -> Flow:
     """Gradient flow on ½‖f − targets‖² under a kernel [n, n], the same for every class, or [n, n, k, k].
 
-    Returns the function of time (None: infinite), initial outputs on training and other points, and the kernel between
-    other and training points, to the outputs on both at that time. The ridge is added to the kernel's diagonal.
+    The ridge is added to the kernel's diagonal.
     """
     return neural_tangents.predict.gradient_descent_mse(
-        gram,
-        targets,
+        jnp.asarray(gram),
+        jnp.asarray(targets),
         learning_rate=float(targets.size),  # undoes its division of the loss by the number of outputs
         diag_reg=ridge,
         diag_reg_absolute_scale=True,
