@@ -16,7 +16,6 @@ from jax.typing import ArrayLike
 
 from awt.errors import InputError
 from awt.kernels._neural_tangents import AnalyticKernels, StaxLayer, analytic_kernels, stax
-from awt.kernels.exact import tangent_kernel
 from awt.models.layers import Conv, Dense, Flatten, Layer, MaxPool, Normalise, Relu
 from awt.models.network import Network
 
@@ -61,19 +60,6 @@ def infinite_kernels(
             if other is None:
                 found[:, first:, start:stop] = part.swapaxes(1, 2)
     return Kernels(*found)
-
-
-def distance_from_limit(network: Network, x: ArrayLike, seeds: int) -> float:
-    """How far the network's tangent kernel at initialisation is from its limit, relative to it: as 1/√width, in theory.
-
-    Both are the mean over classes, compared by Frobenius norms on the points; root mean square over seeds.
-    """
-    limit = infinite_kernels(network, x).ntk
-    points = jnp.asarray(x, jnp.float32)
-    kernel = jax.jit(lambda weights: jnp.trace(tangent_kernel(network, weights, points, points), axis1=2, axis2=3))
-    classes = network.weighted[-1].units
-    errors = [np.linalg.norm(kernel(network.initialise(seed)) / classes - limit) for seed in range(seeds)]
-    return float(np.sqrt(np.mean(np.square(errors))) / np.linalg.norm(limit))
 
 
 @cache
