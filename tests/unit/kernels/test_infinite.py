@@ -182,6 +182,12 @@ def test_points_must_fit_the_network(name, shape, small, uniform_points):
         infinite_kernels(small[name], uniform_points(2), jnp.zeros(shape), pooling="average")
 
 
+def test_points_of_both_sets_are_alike(small, uniform_points):
+    """The network takes pictures of both shapes, since pooling drops an odd last row."""
+    with pytest.raises(InputError, match=r"^other: points of shape \[5, 4, 1\]; x has points of \[4, 4, 1\]"):
+        infinite_kernels(small["cnn"], uniform_points(2), uniform_points(2, shape=(5, 4, 1)), pooling="average")
+
+
 def test_normalisation_comes_first(uniform_points):
     network = Network((Conv("conv", 1, 2, 3, "ntk"), Normalise((0.0,), (1.0,)), Flatten()))
     with pytest.raises(InputError, match=r"^Normalise\(.*first layer"):
