@@ -50,7 +50,9 @@ def infinite_kernels(
         rows = _inputs(network, x, "x")
         columns = rows if other is None else _inputs(network, other, "other")
         if rows.shape[1:] != columns.shape[1:]:
-            raise InputError(f"other: points of shape {list(columns.shape[1:])}; x has points of {list(rows.shape[1:])}")
+            raise InputError(
+                f"other: points of shape {list(columns.shape[1:])}; those of x have {list(rows.shape[1:])}"
+            )
         side = min(_tile_side(network, rows), max(len(rows), len(columns)))
         found = np.empty((2, len(rows), len(columns)))
         for start in range(0, len(rows), side):
