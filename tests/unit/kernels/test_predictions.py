@@ -158,6 +158,9 @@ def test_kernels_without_a_prediction_are_refused(targets):
         kernel_regression(np.full_like(gram, np.nan), targets, cross, 1.0)
     with pytest.raises(InputError, match=r"^gram: not positive definite"):
         kernel_regression(-gram, targets, cross, 0.1)
+    almost_singular = np.ones((2, 2)) + np.diag([0.0, np.finfo(float).eps])  # which Cholesky's algorithm takes
+    with pytest.raises(InputError, match=r"^gram: not positive definite"):
+        kernel_regression(almost_singular, targets[:2], almost_singular, 0.0)
     with pytest.raises(InputError, match="eigenvalue of exactly 0"):
         gradient_flow(0 * gram, targets, cross, 1.0)
 
