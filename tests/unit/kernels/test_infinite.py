@@ -187,7 +187,7 @@ def test_points_must_fit_the_network(name, shape, small, uniform_points):
 
 def test_points_of_both_sets_are_alike(small, uniform_points):
     """The network takes pictures of both shapes, since pooling drops an odd last row."""
-    with pytest.raises(InputError, match=r"^other: points of shape \[5, 4, 1\]; x has \[4, 4, 1\]"):
+    with pytest.raises(InputError, match=r"^other: points of shape \[5, 4, 1\]; those of x have \[4, 4, 1\]"):
         infinite_kernels(small["cnn"], uniform_points(2), uniform_points(2, shape=(5, 4, 1)), pooling="average")
 
 
