@@ -2,21 +2,30 @@
 
 Its last release (0.6.5) takes names from places where JAX 0.9 no longer has them, and its `experimental` sub-package
 needs TensorFlow. Before the import, this module puts those names back, each only where it is missing, so that nothing
-that JAX itself defines changes for anyone. The exact kernels of this package are tested against it.
+that JAX itself defines changes for anyone. The exact kernels of this package are tested against it; the infinite-width
+kernels and their predictions are computed with it.
 """
 
 import importlib
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 import jax.core
 import jax.interpreters.ad
+import jax.numpy as jnp
 from jax._src import core, source_info_util, util
 
 Gram = Callable[[Any, jax.Array, jax.Array], jax.Array]
+StaxLayer = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
+"""Three functions: of a layer's initial weights, of its outputs, and of its output kernel given its input kernel."""
+AnalyticKernels = Callable[[Any, Any, int], tuple[jax.Array, jax.Array]]
+"""(x, other, side) ↦ NTK and NNGP, [n, n'] each, computed in tiles of side × side."""
+Flow = Callable[[float | None, Any, Any, Any], tuple[jax.Array, jax.Array]]
+"""(time or None for its end, initial outputs on training and other points, kernel between other and training points)
+↦ outputs on training and other points at that time."""
 
 JACOBIAN_CONTRACTION, NTK_VECTOR_PRODUCTS, STRUCTURED_DERIVATIVES = IMPLEMENTATIONS = (1, 2, 3)
 
@@ -60,6 +69,7 @@ def _prepare() -> None:
 
 _prepare()
 neural_tangents = importlib.import_module("neural_tangents")
+stax = neural_tangents.stax
 
 
 def empirical_ntk(function: Callable[[Any, jax.Array], jax.Array], implementation: int) -> Gram:
@@ -72,3 +82,29 @@ def empirical_ntk(function: Callable[[Any, jax.Array], jax.Array], implementatio
         return kernel(x, other, weights)
 
     return gram
+
+
+def analytic_kernels(layers: Iterable[StaxLayer]) -> AnalyticKernels:
+    """Of infinitely wide layers in turn; the numbers of points must be multiples of the tiles' side."""
+    _, _, kernel = stax.serial(*layers)
+
+    def kernels(x: Any, other: Any, side: int) -> tuple[jax.Array, jax.Array]:
+        ntk, nngp = neural_tangents.batch(kernel, side, device_count=0)(x, other, ("ntk", "nngp"))
+        return ntk, nngp
+
+    return kernels
+
+
+def flow(gram: Any, targets: Any, ridge: float) -> Flow:
+    """Gradient flow on ½‖f − targets‖² under a kernel [n, n], the same for every class, or [n, n, k, k].
+
+    The ridge is added to the kernel's diagonal.
+    """
+    return neural_tangents.predict.gradient_descent_mse(
+        jnp.asarray(gram),
+        jnp.asarray(targets),
+        learning_rate=float(targets.size),  # undoes its division of the loss by the number of outputs
+        diag_reg=ridge,
+        diag_reg_absolute_scale=True,
+        trace_axes=(-1,) if gram.ndim == 2 else (),
+    )
