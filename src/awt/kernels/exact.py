@@ -21,20 +21,20 @@ def tangent_kernel(
     other: jax.Array,
     mask: Masks | None = None,
     projected: bool = True,
-    classes: Classes = "full",
+    shape: Classes = "full",
 ) -> jax.Array:
     """Θ(x, other): natural (NTK) for natural points, mixed (MTK) when `other` are adversarial examples.
 
     Args:
       mask: of a sparse network; its kernel is that of f(m⊙θ).
       projected: gradients through kept weights only, which is what governs the sparse network's training.
-      classes: "full" for [n, n', k, k], "trace" for its trace over classes, [n, n'].
+      shape: "full" for [n, n', k, k], "trace" for its trace over classes, [n, n'].
     """
     if mask is not None:
         weights = apply_mask(weights, mask)
     kept = mask if projected else None
     left, right = _factors(network, weights, x), _factors(network, weights, other)
-    parts = [_layer_kernel(left[name], right[name], None if kept is None else kept[name], classes) for name in left]
+    parts = [_layer_kernel(left[name], right[name], None if kept is None else kept[name], shape) for name in left]
     return sum(parts[1:], start=parts[0])
 
 

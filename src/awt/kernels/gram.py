@@ -14,7 +14,7 @@ from awt.models.zoo import build
 from awt.params import Model
 from awt.runtime import Context
 
-_kernel = jax.jit(tangent_kernel, static_argnums=0, static_argnames=("projected", "classes"))
+_kernel = jax.jit(tangent_kernel, static_argnums=0, static_argnames=("projected", "shape"))
 
 
 def tile(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
@@ -25,7 +25,7 @@ def tile(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Conte
     points = partial(_range, dataset.train_x)
     return {
         "tile.npy": encode_npy(
-            _kernel(network, weights, points(params["rows"]), points(params["columns"]), classes="trace")
+            _kernel(network, weights, points(params["rows"]), points(params["columns"]), shape="trace")
         )
     }
 

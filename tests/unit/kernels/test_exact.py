@@ -31,7 +31,7 @@ def test_equals_the_product_of_jacobians(
             expected = jacobian_gram(*sparse_function(network, weights, chosen, projected), x, other)
             arguments = (network, weights, x, other, chosen, projected)
             pairs.append((tangent_kernel(*arguments), expected))
-            pairs.append((tangent_kernel(*arguments, classes="trace"), jnp.trace(expected, axis1=2, axis2=3)))
+            pairs.append((tangent_kernel(*arguments, shape="trace"), jnp.trace(expected, axis1=2, axis2=3)))
         return pairs
 
     pairs = compare(weights)

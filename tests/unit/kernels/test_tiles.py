@@ -49,7 +49,7 @@ def test_cells_of_ragged_tiles_give_the_network_s_kernel(
         blocks[one] = decode_npy(tile(params, inputs, quiet)["tile.npy"], one.name)
     gram = assemble(7, blocks)
     points = dataset.train_x[:7]
-    whole = tangent_kernel(network, weights, points, points, classes="trace")
+    whole = tangent_kernel(network, weights, points, points, shape="trace")
     np.testing.assert_allclose(gram, whole, rtol=1e-5)
     np.testing.assert_array_equal(gram, gram.T)
     values = spectrum(gram)
