@@ -119,6 +119,8 @@ def _ticket(masks: list[dict[str, Any]], method: str, density: float | None) -> 
 
 def _count(arguments: argparse.Namespace, params: Params, counts: dict[str, int]) -> int:
     there = counts[arguments.points]
+    if there == 0:
+        raise InputError(f"--points: the experiment has no {arguments.points} points")
     count = min(params.kernel.reference, there) if arguments.count is None else arguments.count
     if not 1 <= count <= there:
         raise InputError(f"--count: {count} of the {there} {arguments.points} points; ask for 1 to {there}")
