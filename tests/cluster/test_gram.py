@@ -140,7 +140,7 @@ def test_a_gram_matrix_of_thousands_of_points_within_their_memory(fresh, cluster
     assert max(watch.most.values()) < 1.2 * GB, watch.most
 
     again = workspace.command(*COMMAND, *arguments)
-    assert " 0 tiles computed" in f" {again.stdout}", again.stdout + again.stderr
+    assert "\n0 tiles computed" in again.stdout, again.stdout + again.stderr
     gram = Gram(workspace.path / "gram")
     assert gram.index.block_shape((0, gram.index.rows), (0, gram.index.columns)) == (2000, 2000, 10, 10)
     assert sum(path.stat().st_size for path in gram.folder.iterdir()) > 0.8 * GB

@@ -14,8 +14,6 @@ from awt.kernels.tiles import Gram, as_matrix
 
 DENSE_ORDER = 2048  # of the largest matrix whose whole spectrum is computed
 TOP = 10
-_SMALLEST_TOLERANCE = 1e-8  # of λ_max: below it single precision's noise begins anyway
-_SMALLEST_RESTARTS = 30
 
 
 P = ParamSpec("P")
@@ -26,6 +24,19 @@ def _one_thread(function: Callable[P, T]) -> Callable[P, T]:
     """The last bits of sums depend on the number of BLAS's threads."""
     limited: Callable[P, T] = threadpool_limits.wrap(limits=1)(function)
     return limited
+
+
+class Effort(NamedTuple):
+    """How hard Lanczos iterations try: relative tolerance, size of the Krylov space, restarts."""
+
+    tolerance: float
+    vectors: int
+    restarts: int | None
+
+
+_LARGEST = Effort(1e-10, 20, None)
+# the lower end of a spectrum is crowded: a larger space, a tolerance near single precision's noise, and no endless try
+_SMALLEST = Effort(1e-8, 64, 4)
 
 
 class Spectrum(NamedTuple):
@@ -120,7 +131,7 @@ def figures(
         "norm": gram.norm(),
         "lambda_max": highest,
         "lambda_min": found.smallest,
-        "condition": highest / found.smallest if found.smallest > 0 else _unknown(found.smallest),
+        "condition": _condition(highest, found.smallest),
         "concentration": _ratio(math.fsum(found.values[:top]), trace),
     }
     if labels is not None:
@@ -131,9 +142,9 @@ def figures(
     return result
 
 
-def _unknown(smallest: float) -> float:
-    """The condition number of a matrix that is singular, or whose smallest eigenvalue was not found."""
-    return math.nan if math.isnan(smallest) else math.inf
+def _condition(highest: float, smallest: float) -> float:
+    """λ_max / λ_min; infinite for a singular matrix, nan where λ_min was not found."""
+    return math.inf if smallest <= 0 else highest / smallest
 
 
 def _cosine(one: Gram, other: Gram) -> float:
@@ -151,7 +162,7 @@ def _smallest(gram: Gram, highest: float) -> float:
         return highest * vector - _times(gram, vector)
 
     try:
-        return highest - float(_lanczos(flipped, gram.order, 1, _SMALLEST_TOLERANCE, _SMALLEST_RESTARTS)[0])
+        return highest - float(_lanczos(flipped, gram.order, 1, _SMALLEST)[0])
     except WorkError:
         return math.nan
 
@@ -161,18 +172,15 @@ def _times(gram: Gram, vector: np.ndarray) -> np.ndarray:
 
 
 def _lanczos(
-    times: Callable[[np.ndarray], np.ndarray],
-    order: int,
-    count: int,
-    tolerance: float = 1e-10,
-    restarts: int | None = None,
+    times: Callable[[np.ndarray], np.ndarray], order: int, count: int, effort: Effort = _LARGEST
 ) -> np.ndarray:
     """The largest eigenvalues of a symmetric operator, largest first; the same ones every time."""
     rng = np.random.default_rng(0)
     operator = LinearOperator((order, order), matvec=times, dtype=np.float64)
-    options = {"which": "LA", "tol": tolerance, "maxiter": restarts, "return_eigenvectors": False}
+    space = min(order, max(effort.vectors, 2 * count + 1))
+    options = {"which": "LA", "tol": effort.tolerance, "ncv": space, "maxiter": effort.restarts}
     try:
-        values = eigsh(operator, count, v0=rng.normal(size=order), rng=rng, **options)
+        values = eigsh(operator, count, v0=rng.normal(size=order), rng=rng, return_eigenvectors=False, **options)
     except ArpackError as error:
         raise WorkError(f"Lanczos iterations found no eigenvalues: {error}") from None
     return np.sort(values)[::-1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from awt.errors import InputError
-from awt.kernels.diagnostics import alignment, distance, figures, largest, polar, spectrum
+from awt.kernels.diagnostics import Effort, alignment, distance, figures, largest, polar, spectrum
 from awt.kernels.tiles import as_matrix
 
 LANCZOS = {"dense_order": 0}
@@ -43,7 +43,7 @@ def test_lanczos_is_the_same_every_time(stored, random_gram):
 
 
 def test_a_smallest_eigenvalue_that_does_not_converge_is_unknown(stored, random_gram, monkeypatch):
-    monkeypatch.setattr("awt.kernels.diagnostics._SMALLEST_RESTARTS", 1)
+    monkeypatch.setattr("awt.kernels.diagnostics._SMALLEST", Effort(1e-8, 5, 1))
     gram = stored(random_gram(80, features=1000), 16)
     assert math.isnan(spectrum(gram, top=3, **LANCZOS).smallest)
     found = figures(gram, top=3, **LANCZOS)
