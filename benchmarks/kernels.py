@@ -101,7 +101,7 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
     import numpy as np
 
     from awt.kernels._neural_tangents import empirical_ntk
-    from awt.kernels.estimators import Full, Probe, Subject, squared_distances
+    from awt.kernels.estimators import Full, Masked, Probe, squared_distances
     from awt.kernels.exact import tangent_kernel
     from awt.models.network import Network
     from awt.models.zoo import cnn, mlp
@@ -118,11 +118,11 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
         return empirical_ntk(rival_function(network, mask), implementation)(weights, x, other)
 
     if kind == "probe":
-        dense = Subject(network, weights)
+        dense = Masked(network, weights)
         views = {chosen: chosen.views(dense, x, other, jax.random.key(0)) for chosen in (Probe(PROBES), Full())}
 
         def our_loss(weights: Any, mask: Any) -> jax.Array:
-            subject = Subject(network, weights, mask)
+            subject = Masked(network, weights, mask)
             found = Probe(PROBES).views(subject, x, other, jax.random.key(0))
             return squared_distances(found, views[Probe(PROBES)]).mean()
 

@@ -5,19 +5,23 @@ from pathlib import Path
 
 import pandas as pd
 
-from awt.artifacts import decode_npy, encode_csv, encode_json, write
+from awt.artifacts import encode_csv, read_json, write
+from awt.data.dataset import described
 from awt.errors import run
-from awt.kernels.cells import dense_side_cell, tile_cell, views_cell
-from awt.kernels.tiles import Tile, assemble, index, spectrum, symmetric_tiles
-from awt.runtime import Entry, Source
+from awt.kernels.cells import PointSet, Request, Subject, dense_side_cell, points_cell, views_cell
+from awt.kernels.diagnostics import spectrum
+from awt.kernels.service import compute
+from awt.kernels.tiles import Gram
+from awt.runtime import Source
 from awt.stage import ARTIFACTS, stage
 
+DATA = ARTIFACTS / "data"
 
-def spectra(points: int, tiles: dict[tuple[int, Tile], Entry]) -> pd.DataFrame:
+
+def spectra(seeds: tuple[int, ...]) -> pd.DataFrame:
     rows = []
-    for seed in dict.fromkeys(seed for seed, _ in tiles):
-        blocks = {t: decode_npy(entry.read("tile.npy"), t.name) for (s, t), entry in tiles.items() if s == seed}
-        values = spectrum(assemble(points, blocks))
+    for seed in seeds:
+        values = spectrum(Gram(ARTIFACTS / "gram" / f"seed-{seed}")).values
         rows += [{"seed": seed, "index": i + 1, "eigenvalue": value} for i, value in enumerate(values)]
     return pd.DataFrame(rows)
 
@@ -25,25 +29,27 @@ def spectra(points: int, tiles: dict[tuple[int, Tile], Entry]) -> pd.DataFrame:
 def main() -> None:
     with stage("kernel") as work:
         params, seeds = work.params, work.params.seeds
-        dataset = Source.of(ARTIFACTS / "data" / "dataset.npz")
+        dataset = Source.of(DATA / "dataset.npz")
+        data = described(read_json(DATA / "dataset.json"))
         sides = dict(zip(seeds, work.run([dense_side_cell(params, seed, dataset) for seed in seeds]), strict=True))
         views = work.run([views_cell(params, seed, dataset, sides[seed]) for seed in seeds])
-        names = [(s, tile) for s in seeds for tile in symmetric_tiles(params.kernel.reference, params.kernel.tile)]
-        entries = work.run([tile_cell(params, seed, tile, dataset, sides[seed]) for seed, tile in names])
-        tiles = dict(zip(names, entries, strict=True))
+        [points] = work.run([points_cell("train", params.kernel.reference, dataset)])
+        reference = PointSet("train", params.kernel.reference, points.source("x.npy"))
+        initial = {seed: side.source("initial.npz") for seed, side in sides.items()}
+        subjects = [Subject("dense", 1.0, seed, False, params.model, data, initial[seed]) for seed in seeds]
+        requests = [Request(subject, reference) for subject in subjects]
+        grams = compute(work.run, requests, params.kernel.memory_gb)
 
         side_files: dict[str, bytes | Path] = {}
-        for seed, view in zip(seeds, views, strict=True):
+        gram_files: dict[str, bytes | Path] = {}
+        for seed, view, gram in zip(seeds, views, grams, strict=True):
             side_files[f"seed-{seed}/dense.npz"] = sides[seed].path("dense.npz")
             side_files[f"seed-{seed}/views.npz"] = view.path("views.npz")
-        gram: dict[str, bytes | Path] = {
-            f"seed-{seed}/{tile.name}": entry.path("tile.npy") for (seed, tile), entry in tiles.items()
-        }
-        gram["index.json"] = encode_json(index(params.kernel.reference, params.kernel.tile))
+            gram_files |= {f"seed-{seed}/{name}": content for name, content in gram.files().items()}
         work.publish(ARTIFACTS / "initial", {f"seed-{s}.npz": side.path("initial.npz") for s, side in sides.items()})
         work.publish(ARTIFACTS / "dense_side", side_files)
-        work.publish(ARTIFACTS / "gram", gram)
-        write(ARTIFACTS / "plots" / "spectrum.csv", encode_csv(spectra(params.kernel.reference, tiles)))
+        work.publish(ARTIFACTS / "gram", gram_files)
+        write(ARTIFACTS / "plots" / "spectrum.csv", encode_csv(spectra(seeds)))
 
 
 if __name__ == "__main__":

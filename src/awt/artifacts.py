@@ -3,12 +3,13 @@
 import hashlib
 import io
 import json
+import math
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import pandas as pd
 from awt.errors import InputError
 
 FORMAT_VERSION = 1
+_LONGEST_HEADER = 2**16 + 10  # of an .npy of version 1.0
 
 Arrays = dict[str, np.ndarray]
 Buffer = bytes | memoryview
@@ -31,11 +33,11 @@ def encode_npz(arrays: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def decode_npz(data: Buffer, source: str) -> Arrays:
-    """The arrays of an .npz; `source` names it in errors."""
+def decode_npz(data: Buffer, source: str, names: Collection[str] | None = None) -> Arrays:
+    """The arrays of an .npz, or those of them that are named; `source` names it in errors."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            return {name: archive[name] for name in archive.files if names is None or name in names}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
         raise InputError(f"{source}: not a readable .npz of plain arrays ({error})") from None
 
@@ -51,6 +53,21 @@ def decode_npy(data: Buffer, source: str) -> np.ndarray:
         return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
     except (ValueError, OSError, EOFError) as error:
         raise InputError(f"{source}: not a readable .npy of a plain array ({error})") from None
+
+
+def view_npy(data: Buffer, source: str) -> np.ndarray:
+    """The array of an .npy as `encode_npy` writes it, read-only and without a copy of its data."""
+    head = io.BytesIO(data[:_LONGEST_HEADER])
+    try:
+        if np.lib.format.read_magic(head) != (1, 0):
+            raise ValueError("not version 1.0 of the format")
+        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(head)
+        order: Literal["F", "C"] = "F" if fortran_order else "C"
+        view = np.frombuffer(data, dtype, math.prod(shape), offset=head.tell()).reshape(shape, order=order)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{source}: not a readable .npy of a plain array ({error})") from None
+    view.flags.writeable = False
+    return view
 
 
 def encode_json(value: Any) -> bytes:

@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 from awt.errors import InputError
 
 Method = Literal["awt", "random", "magnitude", "dense"]
-CellKind = Literal["default", "dense", "views", "tile", "mask", "retrain", "evaluate"]
+CellKind = Literal["default", "dense", "views", "points", "plan", "tile", "mask", "retrain", "evaluate"]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Density = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -91,7 +91,7 @@ class EvaluationAttack(Attack):
 
 class Kernel(_Section):
     reference: Positive
-    tile: Positive
+    memory_gb: Annotated[float, Field(gt=0)]
     disk_gb: Annotated[float, Field(gt=0)]
 
 

@@ -40,20 +40,11 @@ class Stage:
         return self._open().run(cells)
 
     def publish(self, folder: Path, files: Mapping[str, bytes | Path]) -> None:
-        """Replaces a folder of outs, whole: a failure on the way leaves the old one."""
-        temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-        try:
-            for name, content in files.items():
-                path = temporary / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                if isinstance(content, Path):
-                    shutil.copyfile(content, path)
-                else:
-                    path.write_bytes(content)
-            shutil.rmtree(folder, ignore_errors=True)
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        publish(folder, files)
+
+    def reused(self) -> set[str]:
+        """Keys of the cells that were in the store already."""
+        return {cell["key"] for cell in self._open().stats.cells if cell["reused"]}
 
     def finish(self) -> None:
         """Writes the run record and lets the executor go."""
@@ -88,6 +79,26 @@ def stage(name: str) -> Iterator[Stage]:
         work.finish()
     finally:
         work.close()
+
+
+def publish(folder: Path, files: Mapping[str, bytes | Path]) -> None:
+    """Replaces a folder of results, whole: a failure on the way leaves the old one."""
+    mark = uuid.uuid4().hex
+    fresh, old = (folder.with_name(f".{folder.name}.{mark}{end}") for end in ("", ".old"))
+    try:
+        for name, content in files.items():
+            path = fresh / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, Path):
+                shutil.copyfile(content, path)
+            else:
+                path.write_bytes(content)
+        if folder.exists():
+            folder.rename(old)
+        fresh.rename(folder)
+    finally:
+        for path in (fresh, old):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def runtime_of(parameters: params.Params) -> params.Runtime:

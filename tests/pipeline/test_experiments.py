@@ -32,7 +32,6 @@ def test_mnist_from_a_local_folder(fresh):
             "search.epochs": 1,
             "search.attack.steps": 1,
             "kernel.reference": 16,
-            "kernel.tile": 8,
             "retrain.epochs": 2,
             "retrain.attack.steps": 1,
             "evaluate.chunk": 5000,

@@ -34,6 +34,29 @@ def test_truncated_files_are_named(cut):
         artifacts.decode_npz(whole[:cut], "cut.npz")
 
 
+@pytest.mark.parametrize(
+    "array", [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3)), np.array(3)]
+)
+def test_a_view_is_the_array_itself(array):
+    data = memoryview(artifacts.encode_npy(array))
+    view = artifacts.view_npy(data, "x.npy")
+    np.testing.assert_array_equal(view, array)
+    assert view.dtype == array.dtype
+    assert not view.flags.writeable
+    assert np.shares_memory(view, np.frombuffer(data, np.uint8))
+
+
+@pytest.mark.parametrize("cut", [0, 5, 40, -1])
+def test_a_view_of_less_than_an_array(cut):
+    with pytest.raises(InputError, match=r"cut\.npy: not a readable"):
+        artifacts.view_npy(artifacts.encode_npy(np.arange(10.0))[:cut], "cut.npy")
+
+
+def test_arrays_by_name():
+    data = artifacts.encode_npz({"a": np.zeros(2), "b": np.ones(2)})
+    assert list(artifacts.decode_npz(data, "x", ["b", "c"])) == ["b"]
+
+
 def test_json_refuses_what_it_cannot_say():
     with pytest.raises(ValueError, match="JSON"):
         artifacts.encode_json({"a": float("nan")})

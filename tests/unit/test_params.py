@@ -57,6 +57,8 @@ def test_every_knob_has_a_comment():
         ("threat.eps", float("nan"), "threat.eps: input should be a finite number (got NaN)"),
         ("threat.eps", "0.1", "threat.eps: input should be a valid number"),
         ("retrain.epochs", True, "retrain.epochs: input should be a valid integer"),
+        ("kernel.memory_gb", 0, "kernel.memory_gb: input should be greater than 0 (got 0)"),
+        ("kernel.memory_gb", "1", "kernel.memory_gb: input should be a valid number"),
         ("retrain.epochs", 1.5, "retrain.epochs: input should be a valid integer"),
         ("model.name", "vgg", "model.name: input should be 'mlp' or 'cnn'"),
         ("data.path", "x.npz", "data: `path` names the file of `name: npz`"),

@@ -1,6 +1,8 @@
 """What a reader returns, what later stages work with, and the file format between the two."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +47,28 @@ class Dataset:
         return height, width, channels
 
 
+@dataclass(frozen=True, eq=False)
+class Description:
+    """What a network must know of its data, without the data."""
+
+    shape: tuple[int, int, int]
+    classes: int
+    mean: np.ndarray
+    std: np.ndarray
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> "Description":
+        """Of the content of dataset.json, or of what `described` keeps of it."""
+        height, width, channels = value["shape"]
+        mean, std = (np.asarray(value[name], np.float32) for name in ("mean", "std"))
+        return cls((height, width, channels), value["classes"], mean, std)
+
+
+def described(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of dataset.json that a `Description` is made of."""
+    return {name: value[name] for name in ("shape", "classes", "mean", "std")}
+
+
 def arrays(raw: Raw, split: Split) -> Arrays:
     """The content of dataset.npz: pixels as stored, since uint8 is a quarter of float32."""
     found: Arrays = {}
@@ -61,18 +85,34 @@ def arrays(raw: Raw, split: Split) -> Arrays:
 
 def decode(data: Buffer, source: str) -> Dataset:
     """The data set of a dataset.npz; `source` names it in errors."""
-    found = decode_npz(data, source)
     names = [f"{part}_{axis}" for part in PARTS for axis in "xy"] + ["mean", "std", "scale", "classes"]
-    missing = [name for name in ["format_version", *names] if name not in found]
+    found = _found(data, source, names)
+    scale = found.pop("scale").astype(np.float32)
+    pixels = {f"{part}_x": _unit(found[f"{part}_x"], scale) for part in PARTS}
+    labels = {f"{part}_y": found[f"{part}_y"] for part in PARTS}
+    return Dataset(**pixels, **labels, mean=found["mean"], std=found["std"], classes=int(found["classes"]))
+
+
+def decode_first(data: Buffer, source: str, part: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first so many points of a part, x and y as in a `Dataset`, without the rest of it in memory."""
+    x, y = f"{part}_x", f"{part}_y"
+    found = _found(data, source, [x, y, "scale"])
+    if not 1 <= count <= len(found[y]):
+        raise InputError(f"{source}: {count} {part} points asked for; it has {len(found[y])}")
+    return _unit(found[x][:count], found["scale"].astype(np.float32)), found[y][:count]
+
+
+def _found(data: Buffer, source: str, names: list[str]) -> Arrays:
+    """The named arrays of a dataset.npz, once it is known to be one."""
+    names = ["format_version", *names]
+    found = decode_npz(data, source, names)
+    missing = [name for name in names if name not in found]
     if missing:
         raise InputError(f"{source}: no array {', '.join(missing)}; a dataset.npz of the data stage has them all")
     version = int(found["format_version"])
     if version != FORMAT_VERSION:
         raise InputError(f"{source}: format version {version}; this code reads {FORMAT_VERSION}: run the data stage")
-    scale = found.pop("scale").astype(np.float32)
-    pixels = {f"{part}_x": _unit(found[f"{part}_x"], scale) for part in PARTS}
-    labels = {f"{part}_y": found[f"{part}_y"] for part in PARTS}
-    return Dataset(**pixels, **labels, mean=found["mean"], std=found["std"], classes=int(found["classes"]))
+    return found
 
 
 def _source(raw: Raw, part: str) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from awt.attacks.ball import ball
 from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import InputError
-from awt.kernels.estimators import Estimator, Probe, Subject, estimator
+from awt.kernels.estimators import Estimator, Masked, Probe, estimator
 from awt.keys import generator, key
 from awt.models.network import Network, Weights, decode_weights, encode_weights
 from awt.models.zoo import build
@@ -85,7 +85,7 @@ def _views(
 
     def batch(number_x_moved: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         number, x, moved = number_x_moved
-        return chosen.views(Subject(network, weights), x, moved, batch_key(key, number))
+        return chosen.views(Masked(network, weights), x, moved, batch_key(key, number))
 
     return jax.lax.map(batch, (jnp.arange(x.shape[0]), x, moved))
 

@@ -19,8 +19,8 @@ from awt.models.network import Masks, Network, Weights, apply_mask
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A network whose kernel is looked at: a sparse one, or, without a mask, the dense."""
+class Masked:
+    """A network whose kernel is looked at: under a mask, or, without one, dense."""
 
     network: Network
     weights: Weights
@@ -34,9 +34,9 @@ class Full:
 
     fresh = False  # one view, whatever the key
 
-    def views(self, subject: Subject, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
         """[1, n, n', k, k]"""
-        return tangent_kernel(subject.network, subject.weights, x, moved, subject.mask, subject.projected)[None]
+        return tangent_kernel(masked.network, masked.weights, x, moved, masked.mask, masked.projected)[None]
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Diagonal:
 
     fresh = False
 
-    def views(self, subject: Subject, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
         """[1, n, k]"""
-        kept = subject.mask, subject.projected
-        return tangent_kernel(subject.network, subject.weights, x, moved, *kept, shape="diagonal")[None]
+        kept = masked.mask, masked.projected
+        return tangent_kernel(masked.network, masked.weights, x, moved, *kept, shape="diagonal")[None]
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Probe:
     probes: int
     fresh = True  # other signs under another key: a search cannot fit them
 
-    def views(self, subject: Subject, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
         """[probes, n, k]"""
-        classes = jax.eval_shape(subject.network.apply, subject.weights, moved).shape[-1]
+        classes = jax.eval_shape(masked.network.apply, masked.weights, moved).shape[-1]
         vectors = random_signs(key, (self.probes, len(moved), classes))
-        function, at = _function(subject)
+        function, at = _function(masked)
         return jax.vmap(partial(kernel_product, function, at, x, moved))(vectors)
 
 
@@ -87,11 +87,11 @@ def mean_and_error(estimates: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), error
 
 
-def _function(subject: Subject) -> tuple[Callable[[Weights, jax.Array], jax.Array], Weights]:
+def _function(masked: Masked) -> tuple[Callable[[Weights, jax.Array], jax.Array], Weights]:
     """What is differentiated and where: w ↦ f(m⊙w) at w has gradients through kept weights only, f at m⊙w has all."""
-    network, weights, mask = subject.network, subject.weights, subject.mask
+    network, weights, mask = masked.network, masked.weights, masked.mask
     if mask is None:
         return network.apply, weights
-    if subject.projected:
+    if masked.projected:
         return lambda weights, x: network.apply(apply_mask(weights, mask), x), weights
     return network.apply, apply_mask(weights, mask)

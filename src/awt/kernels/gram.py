@@ -1,34 +1,102 @@
-"""The cell that computes one tile of a Gram matrix."""
+"""The cells of a Gram matrix: one plans the tiles' side within a memory budget, the others compute a tile each."""
 
+import math
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
-from awt.artifacts import Buffer, encode_npy
-from awt.data.dataset import decode
+from awt.artifacts import Buffer, encode_json, encode_npy, view_npy
+from awt.data.dataset import Description
+from awt.errors import InputError, WorkError
 from awt.kernels.exact import tangent_kernel
-from awt.models.network import decode_weights
+from awt.kernels.points import padded, subject
+from awt.kernels.tiles import DTYPE
+from awt.models.network import Masks, Network, Weights
 from awt.models.zoo import build
 from awt.params import Model
 from awt.runtime import Context
+
+ENGINE = "exact"  # the module that computes the kernel
+LARGEST_SIDE = 512  # beyond it tiles are no faster, and too few for a cluster
+STEP = 8  # sides are multiples of it, which vector units like
+COPIES = 2  # of a tile that a worker has beside the program's own output: its file, and that on its way into the store
 
 _kernel = jax.jit(tangent_kernel, static_argnums=0, static_argnames=("projected", "shape"))
 
 
 def tile(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: the class-traced tangent kernel between two ranges of training points."""
-    dataset = decode(inputs["dataset"], "dataset.npz")
-    network = build(Model.of(params["model"]), dataset)
-    weights = decode_weights(inputs["weights"], "initial.npz")
-    points = partial(_range, dataset.train_x)
-    return {
-        "tile.npy": encode_npy(
-            _kernel(network, weights, points(params["rows"]), points(params["columns"]), shape="trace")
-        )
-    }
+    """Cell: the tangent kernel between a range of points and a range of the same or of others."""
+    network, weights, mask = subject(params, inputs)
+    down, across = slice(*params["rows"]), slice(*params["columns"])
+    rows = view_npy(inputs["rows"], "rows.npy")[down]
+    columns = view_npy(inputs["columns" if "columns" in inputs else "rows"], "columns.npy")[across]
+    height, width = params["program"]
+    found = _kernel(
+        network,
+        weights,
+        padded(rows, height),
+        padded(columns, width),
+        mask,
+        projected=params["projected"],
+        shape=params["shape"],
+    )
+    block = np.asarray(found, DTYPE)[: len(rows), : len(columns)]
+    if not np.isfinite(block.sum(dtype=np.float64)):
+        raise WorkError("the kernel is not finite: the network's training diverged")
+    return {"tile.npy": encode_npy(block)}
 
 
-def _range(x: Any, bounds: tuple[int, int]) -> Any:
-    return x[slice(*bounds)]
+def plan(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: the side of the largest tiles whose computation stays within a memory budget, and what it takes.
+
+    The side starts at all points, 512 at most. A program that needs more than there is shrinks by the square root of
+    the excess, since a tile's bytes grow with the square of its side; then the points are spread evenly over the tiles.
+    """
+    network = build(Model.of(params["model"]), Description.of(params["data"]))
+    points, budget = max(params["counts"]), params["memory_gb"] * 2**30
+    needed = cache(partial(_bytes, network, params))
+    side = min(points, LARGEST_SIDE)
+    while needed(side) > budget:
+        context.log(f"a side of {side} takes {needed(side)} bytes")
+        if side == 1:
+            raise InputError(
+                f"kernel.memory_gb: {params['memory_gb']:g} is too little: even a tile of a single pair of points "
+                f"takes {needed(1) / 2**30:.2g}"
+            )
+        side = min(side - 1, max(1, _rounded(math.floor(side * math.sqrt(budget / needed(side))))))
+    side = _even(points, side)
+    return {"plan.json": encode_json({"side": side, "bytes": needed(side), "engine": ENGINE})}
+
+
+def _rounded(side: int) -> int:
+    return side // STEP * STEP if side >= STEP else side
+
+
+def _even(points: int, side: int) -> int:
+    """The smallest side that gives no more tiles: what is ragged is padded, and computed in vain."""
+    even = _ceil_of(points, _ceil_of(points, side))
+    return min(side, _ceil_of(even, STEP) * STEP) if side >= STEP else even
+
+
+def _ceil_of(whole: int, part: int) -> int:
+    return -(-whole // part)
+
+
+def _bytes(network: Network, params: Mapping[str, Any], side: int) -> int:
+    """What a tile of a side takes of a worker's memory: the compiled program's, and the copies of its result."""
+
+    def arguments() -> tuple[Weights, jax.Array, jax.Array, Masks | None]:
+        rows, columns = (jnp.zeros((min(side, count), *params["data"]["shape"])) for count in params["counts"])
+        mask = {name: jnp.ones(shape, bool) for name, shape in network.kernel_shapes.items()}
+        return network.initialise(0), rows, columns, mask if params["masked"] else None
+
+    lowered = _kernel.lower(network, *jax.eval_shape(arguments), projected=params["projected"], shape=params["shape"])
+    found = lowered.compile().memory_analysis()
+    if found is None:
+        raise WorkError(f"JAX does not say what memory a program takes on {jax.default_backend()}")
+    program = found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes
+    return int(program + COPIES * found.output_size_in_bytes)

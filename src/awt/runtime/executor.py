@@ -69,6 +69,7 @@ class Executor(ABC):
                 entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
                 self.stats.computed += 1
                 progress.finish(label, outcome.seconds)
+                del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
         self._note({key: entries[key] for key in missing if key in entries}, cells, keys, reused=False)
         if failures:
             self._raise(failures, missing)

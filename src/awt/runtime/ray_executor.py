@@ -8,9 +8,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
+
+import numpy as np
 
 import awt
 from awt.artifacts import read
@@ -24,7 +27,7 @@ from awt.runtime.progress import Progress
 from awt.runtime.store import Store
 from awt.runtime.worker import Outcome, Task, execute
 
-IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound memory
+IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound the results that wait
 POLL_SECONDS = 0.25
 UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
 
@@ -87,11 +90,29 @@ class Reporter:
             return [], None  # nothing to say, but perhaps to hear
 
 
-def run_task(task: Task, names: list[str], monitor: Any, *buffers: Any) -> Outcome:
+@dataclass(frozen=True)
+class Parcel:
+    """An outcome on its way, its files as arrays: those Ray moves through shared memory alone, while the bytes of a
+    pickle would be copied into the private memory of the worker and again of the driver."""
+
+    outcome: Outcome
+    files: dict[str, np.ndarray]
+
+    @classmethod
+    def wrap(cls, outcome: Outcome) -> "Parcel":
+        files = {name: np.frombuffer(data, np.uint8) for name, data in outcome.files.items()}
+        return cls(replace(outcome, files={}), files)
+
+    def unwrap(self) -> Outcome:
+        return replace(self.outcome, files={name: array.data for name, array in self.files.items()})
+
+
+def run_task(task: Task, names: list[str], monitor: Any, *buffers: Any) -> Parcel:
     """The remote function: one cell, its inputs already fetched from the object store."""
     reporter = Reporter(monitor, task.key)
+    inputs = {name: memoryview(data) for name, data in zip(names, buffers, strict=True)}
     try:
-        return execute(task, {name: memoryview(data) for name, data in zip(names, buffers, strict=True)}, reporter)
+        return Parcel.wrap(execute(task, inputs, reporter))
     finally:
         reporter.close()
 
@@ -153,6 +174,8 @@ class RayExecutor(Executor):
                 yield from self._drive(missing, progress, stop)
         except self._ray.exceptions.RaySystemError as error:
             raise WorkError(f"lost the Ray cluster: {error}; finished cells are kept, run again to continue") from None
+        finally:
+            self._refs.clear()  # the cluster's memory is for the inputs of cells that still run
 
     def _drive(self, missing: dict[str, Cell], progress: Progress, stop: StopFlag) -> Iterator[tuple[str, Outcome]]:
         """Keeps a bounded number of tasks in flight, passes their reports on, retries those whose worker died."""
@@ -172,7 +195,10 @@ class RayExecutor(Executor):
             if stop.is_set and not stopping:
                 stopping, stop_since = True, time.monotonic()
                 monitor.stop.remote()
-            for reference in ready:
+            if ready:
+                idle_since = time.monotonic()
+            while ready:
+                reference = ready.pop()
                 key = running.pop(reference)
                 outcome = self._outcome(reference)
                 if outcome.failure == "interrupted" and not stop.is_set:
@@ -187,7 +213,9 @@ class RayExecutor(Executor):
                 else:
                     self._pass_on(monitor, set(running.values()), missing, progress)
                     yield key, outcome
-            if ready or progress.running:
+                # a result fills the cluster's memory as long as something here refers to it
+                del reference, outcome
+            if progress.running:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since > UNSATISFIABLE_SECONDS:
                 for kind in {missing[key].kind for key in running.values()}:
@@ -213,16 +241,14 @@ class RayExecutor(Executor):
     def _input(self, source: Source) -> Any:
         """A file in the object store, put there once however many cells read it."""
         if source.sha256 not in self._refs:
-            import numpy as np
-
             # as an array, so that every worker of a node reads the same memory
             self._refs[source.sha256] = self._ray.put(np.frombuffer(read(source.path), np.uint8))
         return self._refs[source.sha256]
 
     def _outcome(self, reference: Any) -> Outcome:
         try:
-            outcome: Outcome = self._ray.get(reference)
-            return outcome
+            parcel: Parcel = self._ray.get(reference)
+            return parcel.unwrap()
         except self._ray.exceptions.RayTaskError as error:
             return Outcome(failure="fault", message=str(error).splitlines()[-1], trace=str(error))
         except self._ray.exceptions.RayError as error:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from awt.artifacts import encode_json, sha256, sha256_file
+from awt.artifacts import Buffer, encode_json, sha256, sha256_file
 from awt.errors import InputError
 from awt.runtime.cell import Source
 
@@ -63,7 +63,7 @@ class Store:
         self._set_aside(entry.folder)
         return None
 
-    def put(self, key: str, files: Mapping[str, bytes], about: Mapping[str, Any]) -> Entry:
+    def put(self, key: str, files: Mapping[str, Buffer], about: Mapping[str, Any]) -> Entry:
         """Keeps a finished cell: the whole entry appears at once, or none of it does."""
         digests = {name: sha256(data) for name, data in files.items()}
         temporary = self.root / "cells" / f".{uuid.uuid4().hex}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from awt.artifacts import sha256
+from awt.artifacts import Buffer, sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
@@ -47,7 +47,7 @@ class Task:
 class Outcome:
     """What came of a cell: its files, or how it failed."""
 
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, Buffer] = field(default_factory=dict)
     failure: Failure | None = None
     message: str = ""
     trace: str = ""
@@ -60,7 +60,7 @@ class Outcome:
         return kind(f"cell {label}: {self.message}")
 
 
-def execute(task: Task, inputs: Mapping[str, bytes | memoryview], report: Report) -> Outcome:
+def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome:
     """Runs a cell and returns its outcome; never raises, so that nothing but plain data travels back."""
     started = time.monotonic()
     context = Context(Path(task.checkpoints), task.checkpoint_seconds, report)
@@ -91,7 +91,7 @@ def execute(task: Task, inputs: Mapping[str, bytes | memoryview], report: Report
     )
 
 
-def _verify(task: Task, inputs: Mapping[str, bytes | memoryview]) -> None:
+def _verify(task: Task, inputs: Mapping[str, Buffer]) -> None:
     for name, digest in task.digests.items():
         if sha256(inputs[name]) != digest:
             raise WorkError(f"input {name} is no longer what the cell was described with; run `dvc repro` again")

@@ -17,7 +17,7 @@ import optax
 from awt.attacks.ball import Ball
 from awt.attacks.pgd import pgd
 from awt.kernels.dense_side import HELD_OUT, batch_key, held_out_key, search_key
-from awt.kernels.estimators import Estimator, Subject, estimator, mean_and_error, squared_distances
+from awt.kernels.estimators import Estimator, Masked, estimator, mean_and_error, squared_distances
 from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.params import Attack
@@ -136,7 +136,7 @@ def _advance(
         def loss(weights: Weights) -> jax.Array:
             value = target_distance(function(weights, moved), batch.outputs)
             if recipe.match_kernel:
-                subject = Subject(recipe.network, weights, student.mask, recipe.projected)
+                subject = Masked(recipe.network, weights, student.mask, recipe.projected)
                 views = recipe.estimator.views(subject, batch.x, moved, batch_key(views_key, index))
                 value += pressure.gamma**2 * kernel_distances(views, batch.views).mean()
             kept = apply_mask(weights, student.mask)
@@ -208,7 +208,7 @@ def _distances(
         number, batch = number_batch
         attack_here = jax.random.fold_in(attack_key, number)
         moved = pgd(partial(function, weights), recipe.threat, recipe.attack, batch.x, batch.y, attack_here)
-        subject = Subject(recipe.network, weights, mask, recipe.projected)
+        subject = Masked(recipe.network, weights, mask, recipe.projected)
         views = HELD_OUT.views(subject, batch.x, moved, batch_key(views_key, number))
         return target_distance(function(weights, moved), batch.outputs), kernel_distances(views, batch.views)
 

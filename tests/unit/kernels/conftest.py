@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from awt.artifacts import encode_json, encode_npy, write
+from awt.kernels.tiles import INDEX, Gram, Index
 from awt.models.network import Masks, Network, Weights, apply_mask
 
 Function = Callable[[Any, jax.Array], jax.Array]
@@ -47,5 +51,36 @@ def sparse_function() -> Callable[..., tuple[Function, Weights]]:
         if projected:
             return lambda w, x: network.apply(apply_mask(w, mask), x), weights
         return network.apply, apply_mask(weights, mask)
+
+    return make
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[..., Gram]:
+    """Writes [n, n', k, k] or [n, n'] as tiles in a folder of its own, and opens it."""
+
+    def store(whole: np.ndarray, side: int, symmetric: bool = True, classes: int = 3) -> Gram:
+        shape = "full" if whole.ndim == 4 else "trace"
+        index = Index(*whole.shape[:2], side, symmetric, shape, whole.shape[2] if whole.ndim == 4 else classes)
+        folder = tmp_path / f"gram{len(list(tmp_path.iterdir()))}"
+        write(folder / INDEX, encode_json(index.as_json()))
+        for tile in index.tiles():
+            block = whole[slice(*tile.rows), slice(*tile.columns)]
+            write(folder / tile.name, encode_npy(block.astype(np.float32)))
+        return Gram(folder)
+
+    return store
+
+
+@pytest.fixture(scope="session")
+def random_gram() -> Callable[..., np.ndarray]:
+    """A positive semidefinite Gram tensor, [n, n, k, k] or class-traced, or one between two sets, in float32."""
+
+    def make(points: int, classes: int = 0, others: int | None = None, seed: int = 0, features: int = 40) -> np.ndarray:
+        rng = np.random.default_rng([points, classes, seed])
+        left = rng.normal(size=(points, max(classes, 1), features))
+        right = left if others is None else rng.normal(size=(others, max(classes, 1), features))
+        found = np.einsum("nkp,mlp->nmkl", left, right).astype(np.float32)
+        return found if classes else found[:, :, 0, 0]
 
     return make

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from awt.kernels.estimators import Diagonal, Full, Probe, Subject, estimator, mean_and_error, squared_distances
+from awt.kernels.estimators import Diagonal, Full, Masked, Probe, estimator, mean_and_error, squared_distances
 
 DRAWS = 2000
 
@@ -16,8 +16,8 @@ def pair(network, random_weights, random_mask, uniform_points):
 
     def make(masked, projected=True):
         mask = random_mask(network) if masked else None
-        dense = Subject(network, random_weights(network, 0))
-        student = Subject(network, random_weights(network, 2), mask, projected)
+        dense = Masked(network, random_weights(network, 0))
+        student = Masked(network, random_weights(network, 2), mask, projected)
         return dense, student, uniform_points(3), uniform_points(3, seed=1)
 
     return make
@@ -30,8 +30,8 @@ def distances(chosen, dense, student, x, moved):
     def run(weights, dense_weights):
         key = jax.random.key(3)
         subjects = (
-            Subject(student.network, weights, student.mask, student.projected),
-            Subject(dense.network, dense_weights),
+            Masked(student.network, weights, student.mask, student.projected),
+            Masked(dense.network, dense_weights),
         )
         return squared_distances(*(chosen.views(subject, x, moved, key) for subject in subjects))
 

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from awt.artifacts import encode_npz, write
+from awt.artifacts import encode_npy, encode_npz, write
 from awt.errors import InputError, WorkError
 from awt.params import Runtime
 from awt.runtime import Cell, Source, Store, open_executor
@@ -23,17 +23,13 @@ def free_cores(monkeypatch):
 MODEL = {"name": "mlp", "widths": [4], "init": "glorot"}
 
 
-@pytest.fixture
-def dataset(tmp_path):
-    """A data set as the prepare stage writes it."""
-    from awt.data import prepare
-    from awt.params import Data
+DATA = {"shape": [8, 8, 1], "classes": 10, "mean": [0.3], "std": [0.4]}
 
-    data = Data(
-        name="digits", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0
-    )  # fmt: skip
-    write(tmp_path / "dataset.npz", prepare(data, tmp_path)["dataset.npz"])
-    return Source.of(tmp_path / "dataset.npz")
+
+@pytest.fixture
+def points(tmp_path):
+    write(tmp_path / "x.npy", encode_npy(np.random.default_rng(0).random((10, 8, 8, 1), np.float32)))
+    return Source.of(tmp_path / "x.npy")
 
 
 @pytest.fixture
@@ -47,18 +43,19 @@ def weights(tmp_path):
     return Source.of(tmp_path / "weights.npz")
 
 
-def tile(dataset, weights, rows, **changes):
-    params = {"model": MODEL, "rows": rows, "columns": [0, 5]} | changes
-    return Cell("tile", f"tile {rows}", "awt.kernels.gram:tile", params, {"dataset": dataset, "weights": weights})
+def tile(points, weights, rows):
+    params = {"model": MODEL, "data": DATA, "rows": rows, "columns": [0, 5], "program": [5, 5]}
+    params |= {"shape": "trace", "projected": True}
+    return Cell("tile", f"tile {rows}", "awt.kernels.gram:tile", params, {"rows": points, "weights": weights})
 
 
 def executor(store, code="code"):
     return open_executor("kernel", Runtime(executor="serial", device="cpu"), store, code)
 
 
-def test_cells_are_computed_once(tmp_path, dataset, weights):
+def test_cells_are_computed_once(tmp_path, points, weights):
     store = Store(tmp_path / "store")
-    cells = [tile(dataset, weights, rows) for rows in ([0, 5], [5, 10])]
+    cells = [tile(points, weights, rows) for rows in ([0, 5], [5, 10])]
     first = executor(store)
     entries = first.run(cells)
     assert (first.stats.computed, first.stats.reused) == (2, 0)
@@ -69,30 +66,30 @@ def test_cells_are_computed_once(tmp_path, dataset, weights):
     assert "done after" in store.log(entries[0].key).read_text()
 
 
-def test_other_code_is_another_cell(tmp_path, dataset, weights):
+def test_other_code_is_another_cell(tmp_path, points, weights):
     store = Store(tmp_path / "store")
-    executor(store).run([tile(dataset, weights, [0, 5])])
+    executor(store).run([tile(points, weights, [0, 5])])
     other = executor(store, code="other")
-    other.run([tile(dataset, weights, [0, 5])])
+    other.run([tile(points, weights, [0, 5])])
     assert other.stats.computed == 1
 
 
-def test_a_damaged_entry_is_computed_again(tmp_path, dataset, weights):
+def test_a_damaged_entry_is_computed_again(tmp_path, points, weights):
     store = Store(tmp_path / "store")
-    entry = executor(store).run([tile(dataset, weights, [0, 5])])[0]
+    entry = executor(store).run([tile(points, weights, [0, 5])])[0]
     whole = entry.read("tile.npy")
     entry.path("tile.npy").write_bytes(whole[:-1])
     second = executor(store)
-    assert second.run([tile(dataset, weights, [0, 5])])[0].read("tile.npy") == whole
+    assert second.run([tile(points, weights, [0, 5])])[0].read("tile.npy") == whole
     assert second.stats.computed == 1
 
 
-def test_one_failure_does_not_stop_the_others(tmp_path, dataset, weights):
+def test_one_failure_does_not_stop_the_others(tmp_path, points, weights):
     store = Store(tmp_path / "store")
-    bad = tile(dataset, weights, "not a range")
+    bad = tile(points, weights, "not a range")
     work = executor(store)
     with pytest.raises(WorkError, match=r"awt logs [0-9a-f]{12}.*awt rerun [0-9a-f]{12} --serial"):
-        work.run([bad, tile(dataset, weights, [5, 10])])
+        work.run([bad, tile(points, weights, [5, 10])])
     assert work.stats.computed == 1
     key = work.key(bad)
     assert "Traceback" in store.log(key).read_text()
@@ -105,9 +102,9 @@ def test_only_functions_of_awt_are_called(tmp_path):
         executor(Store(tmp_path / "store")).run([cell])
 
 
-def test_an_input_that_changed_under_way_is_noticed(tmp_path, dataset, weights):
-    cell = tile(Source(dataset.path, "0" * 64), weights, [0, 5])
-    with pytest.raises(WorkError, match="input dataset is no longer what"):
+def test_an_input_that_changed_under_way_is_noticed(tmp_path, points, weights):
+    cell = tile(Source(points.path, "0" * 64), weights, [0, 5])
+    with pytest.raises(WorkError, match="input rows is no longer what"):
         executor(Store(tmp_path / "store")).run([cell])
 
 

@@ -1,0 +1,194 @@
+"""A Gram matrix from its tiles' cells is the network's kernel on those points, and tiles keep to their memory."""
+
+import json
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from awt.artifacts import encode_npy, write
+from awt.errors import InputError, WorkError
+from awt.kernels import gram as gram_cells
+from awt.kernels.cells import PointSet, Request, Subject, plan_cell, tile_cell
+from awt.kernels.exact import tangent_kernel
+from awt.kernels.service import compute
+from awt.kernels.tiles import Gram
+from awt.models.network import encode_mask, encode_weights
+from awt.params import Model, Runtime
+from awt.runtime import Source, Store, open_executor
+from awt.stage import publish
+
+DATA = {"shape": [4, 4, 1], "classes": 3}
+
+
+@pytest.fixture
+def executor(tmp_path, monkeypatch):
+    monkeypatch.setattr("awt.runtime.worker.pin", lambda count: None)  # the test process keeps its cores
+    return open_executor("kernel", Runtime(executor="serial", device="cpu"), Store(tmp_path / "store"), "code")
+
+
+@pytest.fixture
+def ask(tmp_path, model, dataset, build_network, random_weights, random_mask, uniform_points):
+    """A request of 7 points, or of 7 and 5 others, and the whole kernel that it must give."""
+
+    def source(name, content):
+        write(tmp_path / name, content)
+        return Source.of(tmp_path / name)
+
+    def make(name="mlp", shape="full", mixed=False, masked=False, projected=True):
+        network = build_network(name)
+        weights, mask = random_weights(network), random_mask(network) if masked else None
+        x, other = uniform_points(7), uniform_points(5, seed=1)
+        moments = {"mean": dataset.mean.tolist(), "std": dataset.std.tolist()}
+        subject = Subject(
+            "awt" if masked else "dense",
+            0.5,
+            seed=0,
+            trained=False,
+            model=Model.of(model(name)),
+            data=DATA | moments,
+            weights=source("weights.npz", encode_weights(weights)),
+            mask=source("mask.npz", encode_mask(mask)) if masked else None,
+        )
+        rows = PointSet("train", 7, source("x.npy", encode_npy(x)))
+        columns = PointSet("train", 5, source("other.npy", encode_npy(other)), adversarial=True) if mixed else None
+        whole = jax.jit(
+            lambda weights: tangent_kernel(network, weights, x, other if mixed else x, mask, projected, shape)
+        )(weights)
+        return Request(subject, rows, columns, shape, projected), np.asarray(whole)
+
+    return make
+
+
+def gram_of(request, side, executor, folder):
+    index = request.index(side)
+    entries = executor.run([tile_cell(request, tile, side) for tile in index.tiles()])
+    files = {tile.name: entry.path("tile.npy") for tile, entry in zip(index.tiles(), entries, strict=True)}
+    publish(folder, files | {"index.json": json.dumps(index.as_json()).encode()})
+    return Gram(folder)
+
+
+def check(gram, whole):
+    np.testing.assert_allclose(gram.dense(), whole, atol=1e-6 * np.abs(whole).max(), rtol=0)
+
+
+@pytest.mark.parametrize("side", [1, 3, 5, 7, 20])
+def test_any_side_gives_the_whole(ask, executor, tmp_path, side):
+    request, whole = ask(shape="trace")
+    check(gram_of(request, side, executor, tmp_path / "gram"), whole)
+
+
+FORMS = {
+    "full": {},
+    "full, mixed, projected": {"mixed": True, "masked": True},
+    "full, unprojected": {"masked": True, "projected": False},
+    "traced, mixed": {"shape": "trace", "mixed": True},
+    "traced, projected": {"shape": "trace", "masked": True},
+    "convolutions, mixed, projected": {"name": "cnn", "mixed": True, "masked": True},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_form_gives_the_whole(ask, executor, tmp_path, form):
+    request, whole = ask(**FORMS[form])
+    gram = gram_of(request, 3, executor, tmp_path / "gram")
+    check(gram, whole)
+    assert gram.index.symmetric == (request.columns is None)
+    assert gram.index.about["columns"] == {"part": "train", "adversarial": request.columns is not None}
+
+
+def test_one_program_serves_all_tiles(ask, executor, tmp_path):
+    request, _ = ask(shape="trace", mixed=True)
+    gram_cells._kernel.clear_cache()
+    gram_of(request, 3, executor, tmp_path / "gram")
+    assert gram_cells._kernel._cache_size() == 1
+
+
+def test_projection_is_not_asked_of_a_dense_network(ask, executor):
+    request, _ = ask()
+    tile = next(request.index(3).tiles())
+    cells = [tile_cell(one, tile, 3) for one in (request, replace(request, projected=False))]
+    assert len({executor.key(cell) for cell in cells}) == 1
+
+
+def test_the_service_plans_computes_and_reuses(ask, executor, tmp_path, monkeypatch):
+    monkeypatch.setattr(gram_cells, "LARGEST_SIDE", 3)
+    dense, whole = ask()
+    traced, whole_traced = ask(shape="trace", masked=True)
+    requests = [dense, traced]
+    first = compute(executor.run, requests, memory_gb=1.0)
+    assert executor.stats.reused == 0
+    for found, expected in zip(first, (whole, whole_traced), strict=True):
+        assert found.engine == "exact"
+        assert found.index.side == 3
+        publish(tmp_path / "gram", found.files())
+        check(Gram(tmp_path / "gram"), expected)
+    again = compute(executor.run, requests, memory_gb=1.0)
+    assert executor.stats.reused == executor.stats.computed
+    assert [found.files().keys() for found in again] == [found.files().keys() for found in first]
+
+
+def planned(cell, quiet):
+    return json.loads(gram_cells.plan(cell.params, {}, quiet)["plan.json"])
+
+
+def test_a_plan_keeps_to_its_budget(ask, quiet):
+    request, _ = ask()
+    request = replace(request, rows=replace(request.rows, count=100))
+    roomy = planned(plan_cell(request, 1.0), quiet)
+    assert roomy["side"] == 100
+    assert roomy["bytes"] > 3 * 100 * 100 * 3 * 3 * 4  # the tile, its file, and that on its way
+    sides = [roomy["side"]]
+    for share in (0.99, 0.5, 0.1, 0.01):
+        budget = share * roomy["bytes"]
+        found = planned(plan_cell(request, budget / 2**30), quiet)
+        assert found["bytes"] <= budget
+        assert found["side"] % 8 == 0 or found["side"] < 8
+        sides.append(found["side"])
+    assert sides == sorted(sides, reverse=True)
+    assert sides[0] > sides[1] > sides[-1]
+
+
+def test_a_plan_spreads_the_points_evenly(ask, quiet, monkeypatch):
+    request, _ = ask(shape="trace")
+    for points, largest, side in ((520, 512, 264), (40, 512, 40), (20, 12, 12), (9, 4, 3)):
+        monkeypatch.setattr(gram_cells, "LARGEST_SIDE", largest)
+        many = replace(request, rows=replace(request.rows, count=points))
+        assert planned(plan_cell(many, 1.0), quiet)["side"] == side
+        assert -(-points // side) == -(-points // largest)
+
+
+def test_a_plan_asks_for_enough_memory_for_a_single_pair(ask, quiet, executor):
+    request, _ = ask()
+    least = planned(plan_cell(request, 1.0), quiet)["bytes"] / 100
+    with pytest.raises(InputError, match=r"kernel\.memory_gb: .* is too little"):
+        gram_cells.plan(plan_cell(request, least / 2**30).params, {}, quiet)
+    with pytest.raises(InputError, match=r"cell plan full 7 x 7: kernel\.memory_gb"):
+        compute(executor.run, [request], 1e-9)
+
+
+def test_a_plan_is_the_same_for_any_weights_and_every_time(ask, executor, quiet):
+    request, _ = ask()
+    other = replace(request, subject=replace(request.subject, seed=1, weights=request.rows.x))
+    one, two = plan_cell(request, 1e-5), plan_cell(other, 1e-5)
+    assert executor.key(one) == executor.key(two)
+    assert gram_cells.plan(one.params, {}, quiet) == gram_cells.plan(two.params, {}, quiet)
+
+
+def test_weights_of_another_network_are_refused(ask, model):
+    request, _ = ask()
+    cell = tile_cell(request, next(request.index(3).tiles()), 3)
+    inputs = {name: source.path.read_bytes() for name, source in cell.inputs.items()}
+    params = dict(cell.params) | {"model": model("mlp") | {"widths": [7]}}
+    with pytest.raises(InputError, match="of another network than params"):
+        gram_cells.tile(params, inputs, None)
+
+
+def test_a_diverged_network_has_no_kernel(ask, build_network, random_weights):
+    request, _ = ask(shape="trace")
+    cell = tile_cell(request, next(request.index(3).tiles()), 3)
+    inputs = {name: source.path.read_bytes() for name, source in cell.inputs.items()}
+    weights = jax.tree.map(lambda array: array * np.nan, random_weights(build_network("mlp")))
+    with pytest.raises(WorkError, match="training diverged"):
+        gram_cells.tile(cell.params, inputs | {"weights": encode_weights(weights)}, None)
