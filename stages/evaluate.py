@@ -1,26 +1,43 @@
-"""Attacks every trained network on the test set, chunk by chunk."""
+"""Attacks every trained network on the test set, and compares the networks' kernels, before and after training."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from awt.artifacts import decode_npz, encode_csv, encode_json, encode_npz, read_json, write
+from awt.artifacts import decode_npy, decode_npz, encode_csv, encode_json, encode_npz, read_json, write
+from awt.data.dataset import described
 from awt.errors import run
+from awt.evaluation import kernels
 from awt.evaluation.cells import chunks, evaluate_cell
 from awt.evaluation.scores import RESULTS, join, metrics, score
+from awt.kernels.cells import points_cell
+from awt.kernels.service import compute
+from awt.kernels.tiles import Gram
 from awt.runtime import Source
-from awt.stage import ARTIFACTS, stage
+from awt.stage import ARTIFACTS, Stage, stage
 
-MODELS = ARTIFACTS / "models"
-DATA = ARTIFACTS / "data"
+MODELS, DATA, KERNELS, PLOTS = (ARTIFACTS / name for name in ("models", "data", "kernels", "plots"))
+
+
+def compare_kernels(work: Stage, models: list[dict[str, Any]], dataset: Source, data: dict[str, Any]) -> None:
+    [points] = work.run([points_cell("train", work.params.kernel.reference, dataset)])
+    asked = kernels.requests(work.params, models, described(data), points.source("x.npy"), ARTIFACTS)
+    found = zip(asked, compute(work.run, list(asked.values()), work.params.kernel.memory_gb), strict=True)
+    work.publish(KERNELS, {f"{n.folder}/{file}": path for n, gram in found for file, path in gram.files().items()})
+    grams = {name: Gram(KERNELS / name.folder) for name in asked}
+    labels = decode_npy(points.read("y.npy"), "y.npy")
+    write(PLOTS / "kernels.csv", encode_csv(kernels.table(grams, labels)))
+    write(PLOTS / "spectra.csv", encode_csv(kernels.spectra(grams)))
+    write(PLOTS / "heatmaps.npz", encode_npz(kernels.heatmaps(grams, labels)))
 
 
 def main() -> None:
     with stage("evaluate") as work:
         models = read_json(MODELS / "index.json")["models"]
-        dataset = Source.of(DATA / "dataset.npz")
-        pieces = chunks(read_json(DATA / "dataset.json")["counts"]["test"], work.params.evaluate.chunk)
+        dataset, data = Source.of(DATA / "dataset.npz"), read_json(DATA / "dataset.json")
+        pieces = chunks(data["counts"]["test"], work.params.evaluate.chunk)
         inputs = [{"dataset": dataset, "model": Source.of(MODELS / model["file"])} for model in models]
         cells = [
             evaluate_cell(work.params, model, chunk, files)
@@ -37,8 +54,9 @@ def main() -> None:
             rows.append({name: model[name] for name in ("method", "density", "seed")} | score(points))
         results = pd.DataFrame(rows, columns=RESULTS)
         work.publish(ARTIFACTS / "evaluation", files)
-        write(ARTIFACTS / "plots" / "results.csv", encode_csv(results))
+        write(PLOTS / "results.csv", encode_csv(results))
         write(ARTIFACTS / "metrics.json", encode_json(metrics(results)))
+        compare_kernels(work, models, dataset, data)
 
 
 if __name__ == "__main__":

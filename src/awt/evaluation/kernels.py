@@ -1,0 +1,95 @@
+"""The tangent kernels of an experiment's networks compared: dense against sparse, at initialisation and after training.
+
+Each is the class-traced kernel on the reference subset; METHOD's diagnostics of it are in awt.kernels.diagnostics.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from awt.artifacts import Arrays
+from awt.kernels.cells import PointSet, Request, Subject
+from awt.kernels.diagnostics import distance, figures, spectrum
+from awt.kernels.tiles import Gram
+from awt.params import Params
+from awt.runtime import Source
+
+FIGURES = ["distance_to_dense", "distance", "radius", "angle", "concentration", "alignment", "condition",
+           "lambda_min", "lambda_max", "trace"]  # fmt: skip
+HEATMAP_SIDE = 64
+
+
+class Name(NamedTuple):
+    """Which network a kernel is of, and when: "initial" or "trained"."""
+
+    method: str
+    density: float
+    seed: int
+    when: str
+
+    @property
+    def folder(self) -> str:
+        return f"{self.method}-{self.density:.12g}-seed{self.seed}-{self.when}"
+
+
+def requests(
+    params: Params, models: list[dict[str, Any]], data: Mapping[str, Any], points: Source, artifacts: Path
+) -> dict[Name, Request]:
+    """The Gram matrices to compute. The dense network comes with its mask of ones, so that one program serves all."""
+    reference = PointSet("train", params.kernel.reference, points)
+    found = {}
+    for model in models:
+        mask = Source.of(artifacts / "masks" / model["file"])
+        weights = {
+            "initial": Source.of(artifacts / "initial" / f"seed-{model['seed']}.npz"),
+            "trained": Source.of(artifacts / "models" / model["file"]),
+        }
+        for when, source in weights.items():
+            name = Name(model["method"], model["density"], model["seed"], when)
+            found[name] = Request(Subject(*name[:3], when == "trained", params.model, data, source, mask), reference)
+    return found
+
+
+def table(grams: Mapping[Name, Gram], labels: np.ndarray) -> pd.DataFrame:
+    """The diagnostics of every kernel. `distance`, `radius` and `angle` are from the same network's initial kernel,
+    `distance_to_dense` from the dense network's at the same time (nan in an experiment without it)."""
+    rows = []
+    for name, gram in grams.items():
+        dense = grams.get(Name("dense", 1.0, name.seed, name.when))
+        found = figures(gram, labels, grams[name._replace(when="initial")])
+        found["distance_to_dense"] = np.nan if dense is None else distance(gram, dense)
+        rows.append(name._asdict() | found)
+    return pd.DataFrame(rows, columns=[*Name._fields, *FIGURES])
+
+
+def spectra(grams: Mapping[Name, Gram]) -> pd.DataFrame:
+    """Eigenvalues, largest first; of a large kernel the top ones."""
+    rows = [
+        name._asdict() | {"index": number, "eigenvalue": value}
+        for name, gram in grams.items()
+        for number, value in enumerate(spectrum(gram, smallest=False).values, start=1)
+    ]
+    return pd.DataFrame(rows, columns=[*Name._fields, "index", "eigenvalue"])
+
+
+def heatmaps(grams: Mapping[Name, Gram], labels: np.ndarray) -> Arrays:
+    """Small pictures of the kernels of the first seed, their points in the order of the labels, in means of groups;
+    and the label that each group has most of."""
+    order = np.argsort(labels, kind="stable")
+    groups = np.array_split(order, min(len(order), HEATMAP_SIDE))
+    seed = next(iter(grams)).seed
+    found: Arrays = {"labels": np.array([np.bincount(labels[group]).argmax() for group in groups])}
+    for name, gram in grams.items():
+        if name.seed == seed:
+            rows = np.stack(list(_group_rows(gram, groups)))
+            found[name.folder] = rows.astype(np.float32)
+    return found
+
+
+def _group_rows(gram: Gram, groups: list[np.ndarray]) -> Iterator[np.ndarray]:
+    for group in groups:
+        row = np.stack([gram.rows(point, point + 1)[0] for point in group.tolist()]).mean(axis=0, dtype=np.float64)
+        yield np.array([row[columns].mean() for columns in groups])
