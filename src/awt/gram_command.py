@@ -8,7 +8,7 @@ from typing import Any
 from awt.artifacts import read_json
 from awt.data.dataset import described
 from awt.errors import InputError
-from awt.kernels.cells import PointSet, Request, Subject, adversarial_cell, points_cell
+from awt.kernels.cells import INFINITE, PointSet, Request, Subject, adversarial_cell, points_cell
 from awt.kernels.diagnostics import largest
 from awt.kernels.service import compute
 from awt.kernels.tiles import INDEX, Gram
@@ -20,7 +20,11 @@ DATA = ARTIFACTS / "data"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--method", default="dense", help="of the ticket (default: dense, the whole network)")
+    parser.add_argument(
+        "--method",
+        default="dense",
+        help="of the ticket (default: dense, the whole network; infinite: its analytic limit)",
+    )
     parser.add_argument("--density", type=float, help="of the ticket (default: the only one of its method)")
     parser.add_argument("--seed", type=int, help="of the initialisation (default: the first of params.yaml)")
     parser.add_argument("--trained", action="store_true", help="after retraining (default: at initialisation)")
@@ -92,7 +96,9 @@ def _subject(arguments: argparse.Namespace, params: Params, data: dict[str, Any]
     if seed not in params.seeds:
         raise InputError(f"--seed: {seed} is not one of the experiment's {list(params.seeds)}")
     initial = ARTIFACTS / "initial" / f"seed-{seed}.npz"
-    if method == "dense" and not trained:
+    if method == INFINITE and (trained or arguments.other == "adversarial"):
+        raise InputError("--method: infinite has no weights: neither --trained nor --other adversarial apply to it")
+    if method == INFINITE or (method == "dense" and not trained):
         if arguments.density not in (None, 1.0):
             raise InputError(f"--density: {arguments.density:g} of the dense network, whose only one is 1")
         return Subject(method, 1.0, seed, trained, params.model, data, Source.of(initial))

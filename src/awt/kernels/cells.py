@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from awt.kernels.tiles import Index, Shape, Tile
 from awt.params import Model, Params
@@ -41,6 +41,10 @@ def views_cell(params: Params, seed: int, dataset: Source, side: Entry) -> Cell:
         },
         inputs={"dataset": dataset, "initial": side.source("initial.npz"), "dense": side.source("dense.npz")},
     )
+
+
+Engine = Literal["exact", "neural-tangents"]
+INFINITE = "infinite"  # a method's place for the dense network of infinite width
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,14 @@ class Request:
             about[name] = {"part": points.part, "adversarial": points.adversarial}
         return Index(*self.counts, side, self.columns is None, self.shape, subject.data["classes"], about)
 
+    @property
+    def engine(self) -> Engine:
+        """Who computes it fastest: of empirical kernels, masked or not, our own (benchmarks/kernels.py)."""
+        return "neural-tangents" if self.subject.method == INFINITE else "exact"
+
     def params(self) -> dict[str, Any]:
         projected = self.projected or self.subject.mask is None  # the kernel of a dense network is the same either way
-        return self.subject.params() | {"shape": self.shape, "projected": projected}
+        return self.subject.params() | {"shape": self.shape, "projected": projected, "engine": self.engine}
 
 
 def points_cell(part: str, count: int, dataset: Source) -> Cell:

@@ -13,6 +13,7 @@ from awt.artifacts import Buffer, encode_json, encode_npy, view_npy
 from awt.data.dataset import Description
 from awt.errors import InputError, WorkError
 from awt.kernels.exact import tangent_kernel
+from awt.kernels.infinite import infinite_kernels
 from awt.kernels.points import padded, subject
 from awt.kernels.tiles import DTYPE
 from awt.models.network import Masks, Network, Weights
@@ -20,7 +21,6 @@ from awt.models.zoo import build
 from awt.params import Model
 from awt.runtime import Context
 
-ENGINE = "exact"  # the module that computes the kernel
 LARGEST_SIDE = 512  # beyond it tiles are no faster, and too few for a cluster
 STEP = 8  # sides are multiples of it, which vector units like
 COPIES = 2  # of a tile that a worker has beside the program's own output: its file, and that on its way into the store
@@ -34,20 +34,23 @@ def tile(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Conte
     down, across = slice(*params["rows"]), slice(*params["columns"])
     rows = view_npy(inputs["rows"], "rows.npy")[down]
     columns = view_npy(inputs["columns" if "columns" in inputs else "rows"], "columns.npy")[across]
-    height, width = params["program"]
-    found = _kernel(
-        network,
-        weights,
-        padded(rows, height),
-        padded(columns, width),
-        mask,
-        projected=params["projected"],
-        shape=params["shape"],
-    )
-    block = np.asarray(found, DTYPE)[: len(rows), : len(columns)]
+    if params["engine"] == "exact":
+        height, width = params["program"]
+        arguments = padded(rows, height), padded(columns, width), mask
+        found = _kernel(network, weights, *arguments, projected=params["projected"], shape=params["shape"])
+        block = np.asarray(found, DTYPE)[: len(rows), : len(columns)]
+    else:
+        block = _infinite(network, rows, columns, params["shape"])
     if not np.isfinite(block.sum(dtype=np.float64)):
         raise WorkError("the kernel is not finite: the network's training diverged")
     return {"tile.npy": encode_npy(block)}
+
+
+def _infinite(network: Network, rows: np.ndarray, columns: np.ndarray, shape: str) -> np.ndarray:
+    """Of the infinitely wide network: the same for every class, and nothing between classes."""
+    classes = network.weighted[-1].units
+    ntk = infinite_kernels(network, rows, columns).ntk.astype(DTYPE)
+    return classes * ntk if shape == "trace" else ntk[:, :, None, None] * np.eye(classes, dtype=DTYPE)
 
 
 def plan(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
@@ -58,7 +61,7 @@ def plan(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Conte
     """
     network = build(Model.of(params["model"]), Description.of(params["data"]))
     points, budget = max(params["counts"]), params["memory_gb"] * 2**30
-    needed = cache(partial(_bytes, network, params))
+    needed = cache(partial(_bytes if params["engine"] == "exact" else _infinite_bytes, network, params))
     side = min(points, LARGEST_SIDE)
     while needed(side) > budget:
         context.log(f"a side of {side} takes {needed(side)} bytes")
@@ -69,7 +72,7 @@ def plan(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Conte
             )
         side = min(side - 1, max(1, _rounded(math.floor(side * math.sqrt(budget / needed(side))))))
     side = _even(points, side)
-    return {"plan.json": encode_json({"side": side, "bytes": needed(side), "engine": ENGINE})}
+    return {"plan.json": encode_json({"side": side, "bytes": needed(side), "engine": params["engine"]})}
 
 
 def _rounded(side: int) -> int:
@@ -100,3 +103,9 @@ def _bytes(network: Network, params: Mapping[str, Any], side: int) -> int:
         raise WorkError(f"JAX does not say what memory a program takes on {jax.default_backend()}")
     program = found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes
     return int(program + COPIES * found.output_size_in_bytes)
+
+
+def _infinite_bytes(network: Network, params: Mapping[str, Any], side: int) -> int:
+    """Two kernels in double precision and the tile; what lies between positions is bounded in awt.kernels.infinite."""
+    outputs = network.weighted[-1].units ** 2 if params["shape"] == "full" else 1
+    return side**2 * (2 * 8 + (1 + COPIES) * outputs * DTYPE.itemsize)

@@ -12,6 +12,7 @@ from awt.errors import InputError, WorkError
 from awt.kernels import gram as gram_cells
 from awt.kernels.cells import PointSet, Request, Subject, plan_cell, tile_cell
 from awt.kernels.exact import tangent_kernel
+from awt.kernels.infinite import infinite_kernels
 from awt.kernels.service import compute
 from awt.kernels.tiles import Gram
 from awt.models.network import encode_mask, encode_weights
@@ -192,3 +193,25 @@ def test_a_diverged_network_has_no_kernel(ask, build_network, random_weights):
     weights = jax.tree.map(lambda array: array * np.nan, random_weights(build_network("mlp")))
     with pytest.raises(WorkError, match="training diverged"):
         gram_cells.tile(cell.params, inputs | {"weights": encode_weights(weights)}, None)
+
+
+@pytest.mark.parametrize("shape", ["full", "trace"])
+def test_of_the_infinitely_wide_network_neural_tangents_computes_it(
+    shape, ask, model, build_network, uniform_points, executor, tmp_path
+):
+    request, _ = ask(shape=shape)
+    request = replace(request, subject=replace(request.subject, method="infinite", model=Model.of(model("mlp", "ntk"))))
+    [computed] = compute(executor.run, [request], 3e-7 if shape == "trace" else 1e-6)
+    assert computed.engine == "neural-tangents"
+    assert 1 < computed.index.side < 7  # the budget is for less than all points
+    publish(tmp_path / "gram", computed.files())
+    ntk = infinite_kernels(build_network("mlp", "ntk"), uniform_points(7)).ntk
+    expected = 3 * ntk if shape == "trace" else ntk[:, :, None, None] * np.eye(3)
+    np.testing.assert_allclose(Gram(tmp_path / "gram").dense(), expected, rtol=1e-5)
+
+
+def test_without_the_right_initialisation_there_is_no_infinite_width(ask, executor):
+    request, _ = ask()
+    request = replace(request, subject=replace(request.subject, method="infinite"))
+    with pytest.raises(InputError, match=r"model\.init"):
+        compute(executor.run, [request], 1.0)
