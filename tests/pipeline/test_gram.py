@@ -46,7 +46,9 @@ def test_computes_once_what_the_store_lacks(finished, copy_of):
 def test_by_default_it_is_the_kernel_stage_s(finished, copy_of):
     workspace = copy_of(finished)
     done = awt_gram(workspace, "--out", "gram")
-    assert "\n0 tiles computed, 6 reused\n" in done.stdout, done.stdout + done.stderr
+    tiles = len(files(workspace.folder / "artifacts" / "gram" / "seed-0")) - 1
+    assert tiles > 1
+    assert f"\n0 tiles computed, {tiles} reused\n" in done.stdout, done.stdout + done.stderr
     assert files(workspace.folder / "gram") == files(workspace.folder / "artifacts" / "gram" / "seed-0")
     values = np.linalg.eigvalsh(Gram(workspace.folder / "gram").dense())
     assert f"trace {values.sum():.6g}, largest eigenvalue {values[-1]:.6g}\n" in done.stdout
