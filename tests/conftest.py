@@ -28,7 +28,7 @@ TINY: dict[str, Any] = {
     "data.limit": 256,
     "model.widths": [16],
     "kernel.reference": 24,
-    "kernel.memory_gb": 3.0e-5,  # for tiles of 8 points
+    "kernel.memory_gb": 6.0e-5,  # for several tiles
     "search.methods": ["awt", "random", "dense"],
     "search.densities": [0.1, 0.3],
     "search.epochs": 24,

@@ -74,17 +74,18 @@ def descendants(root):
 def awt_gram(workspace, cluster, arguments, tiles_before_loss):
     """Runs `awt gram` on a cluster and, once there are some tiles, kills one of the nodes; returns what it printed."""
     workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": cluster.address}
-    before = set(tiles_in_store(workspace))
+    before = {name: in_store(workspace, name) for name in ("plan.json", "tile.npy")}
     process = workspace.start(*COMMAND, *arguments)
-    workspace.wait_for(lambda: len(set(tiles_in_store(workspace)) - before) >= tiles_before_loss, process)
+    workspace.wait_for(lambda: in_store(workspace, "plan.json") - before["plan.json"], process)
+    workspace.wait_for(lambda: in_store(workspace, "tile.npy") - before["tile.npy"] >= tiles_before_loss, process)
     cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)  # SIGKILL for each of its processes
     output = workspace.output(process)
     assert process.returncode == 0, output
     return output
 
 
-def tiles_in_store(workspace):
-    return (workspace.path / ".awt" / "store" / "cells").glob("??/*/tile.npy")
+def in_store(workspace, name):
+    return len(list((workspace.path / ".awt" / "store" / "cells").glob(f"??/*/{name}")))
 
 
 def kernel_in_one_go(workspace, count):
@@ -94,7 +95,8 @@ def kernel_in_one_go(workspace, count):
     network = build(load(workspace.folder / "params.yaml").model, data)
     weights = decode_weights((artifacts / "initial" / "seed-0.npz").read_bytes(), "seed-0.npz")
     x, _ = decode_first((artifacts / "data" / "dataset.npz").read_bytes(), "dataset.npz", "train", count)
-    return np.asarray(jax.jit(lambda weights: tangent_kernel(network, weights, x, x, shape="full"))(weights))
+    kernel = jax.jit(lambda weights, x: tangent_kernel(network, weights, x, x, shape="full"))  # no constants to fold
+    return np.asarray(kernel(weights, x))
 
 
 def test_nodes_give_the_bytes_of_a_serial_run_within_their_memory(finished, copy_of, cluster):

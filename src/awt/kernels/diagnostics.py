@@ -36,7 +36,7 @@ class Effort(NamedTuple):
 
 _LARGEST = Effort(1e-10, 20, None)
 # the lower end of a spectrum is crowded: a larger space, a tolerance near single precision's noise, and no endless try
-_SMALLEST = Effort(1e-8, 64, 4)
+_SMALLEST = Effort(1e-8, 64, 2)
 
 
 class Spectrum(NamedTuple):

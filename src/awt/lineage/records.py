@@ -15,7 +15,7 @@ from awt.artifacts import FORMAT_VERSION, read_json
 
 PACKAGES = (
     "awt", "dvc", "jax", "jaxlib", "neural-tangents", "numpy", "optax", "orbax-checkpoint", "pandas", "ray",
-    "scikit-learn",
+    "scikit-learn", "scipy",
 )  # fmt: skip
 
 

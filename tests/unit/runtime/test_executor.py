@@ -11,7 +11,8 @@ from awt.params import Runtime
 from awt.runtime import Cell, Source, Store, open_executor
 from awt.runtime.context import StopFlag
 from awt.runtime.device import platform
-from awt.runtime.ray_executor import _check_reachable
+from awt.runtime.ray_executor import Parcel, _check_reachable
+from awt.runtime.worker import Outcome
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +107,13 @@ def test_an_input_that_changed_under_way_is_noticed(tmp_path, points, weights):
     cell = tile(Source(points.path, "0" * 64), weights, [0, 5])
     with pytest.raises(WorkError, match="input rows is no longer what"):
         executor(Store(tmp_path / "store")).run([cell])
+
+
+def test_a_parcel_brings_every_byte():
+    outcome = Outcome(files={"a": b"first", "empty": b""}, seconds=1.5, host="there")
+    back = Parcel.wrap(outcome).unwrap()
+    assert {name: bytes(data) for name, data in back.files.items()} == outcome.files
+    assert (back.seconds, back.host, back.failure) == (1.5, "there", None)
 
 
 def test_devices():
