@@ -3,27 +3,15 @@
 import sys
 from pathlib import Path
 
-import pandas as pd
-
-from awt.artifacts import encode_csv, read_json, write
+from awt.artifacts import read_json
 from awt.data.dataset import described
 from awt.errors import run
 from awt.kernels.cells import PointSet, Request, Subject, dense_side_cell, points_cell, views_cell
-from awt.kernels.diagnostics import spectrum
 from awt.kernels.service import compute
-from awt.kernels.tiles import Gram
 from awt.runtime import Source
 from awt.stage import ARTIFACTS, stage
 
 DATA = ARTIFACTS / "data"
-
-
-def spectra(seeds: tuple[int, ...]) -> pd.DataFrame:
-    rows = []
-    for seed in seeds:
-        values = spectrum(Gram(ARTIFACTS / "gram" / f"seed-{seed}")).values
-        rows += [{"seed": seed, "index": i + 1, "eigenvalue": value} for i, value in enumerate(values)]
-    return pd.DataFrame(rows)
 
 
 def main() -> None:
@@ -49,7 +37,6 @@ def main() -> None:
         work.publish(ARTIFACTS / "initial", {f"seed-{s}.npz": side.path("initial.npz") for s, side in sides.items()})
         work.publish(ARTIFACTS / "dense_side", side_files)
         work.publish(ARTIFACTS / "gram", gram_files)
-        write(ARTIFACTS / "plots" / "spectrum.csv", encode_csv(spectra(seeds)))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from awt.artifacts import read_csv, read_json, sha256_file
+from awt.artifacts import read_csv, read_json, read_npz, sha256_file
 from awt.errors import run
 from awt.lineage.records import versions
 from awt.report import Inputs, build
@@ -12,7 +12,7 @@ from awt.stage import ARTIFACTS, RECORDS, stage
 PLOTS = ARTIFACTS / "plots"
 REPORT = Path("report")
 HASHED = ("data/dataset.npz", "masks/index.json", "metrics.json", "plots/results.csv", "plots/retrain.csv",
-          "plots/search.csv", "plots/spectrum.csv")  # fmt: skip
+          "plots/search.csv", "plots/kernels.csv", "plots/spectra.csv", "plots/heatmaps.npz")  # fmt: skip
 
 
 def main() -> None:
@@ -25,7 +25,9 @@ def main() -> None:
             results=read_csv(PLOTS / "results.csv"),
             search=read_csv(PLOTS / "search.csv"),
             retrain=read_csv(PLOTS / "retrain.csv"),
-            spectrum=read_csv(PLOTS / "spectrum.csv"),
+            kernels=read_csv(PLOTS / "kernels.csv"),
+            spectra=read_csv(PLOTS / "spectra.csv"),
+            heatmaps=read_npz(PLOTS / "heatmaps.npz"),
             masks=masks,
             versions={name: found for name, found in versions().items() if name != "python"},  # the lock file's
             hashes={f"{ARTIFACTS}/{name}": sha256_file(ARTIFACTS / name) for name in files},

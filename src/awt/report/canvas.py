@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.style
 import numpy as np
@@ -99,14 +99,18 @@ def style() -> Iterator[None]:
 def panels(count: int, title: str, height: float = 3.4) -> tuple[Figure, list[Axes]]:
     """A figure of `count` axes, at most COLUMNS in a row; three or more share their y scale."""
     columns = min(count, COLUMNS)
-    rows = -(-count // columns)
-    figure = Figure(figsize=(_WIDTH, 0.5 + height * rows), layout="constrained")
-    figure.suptitle(title, x=0.012, ha="left")
-    grid = figure.subplots(rows, columns, sharey=count > 2, squeeze=False)
-    axes: list[Axes] = list(grid.flat)
+    figure, axes_grid = grid(-(-count // columns), columns, title, height, sharey=count > 2)
+    axes: list[Axes] = list(axes_grid.flat)
     for unused in axes[count:]:
         unused.remove()
     return figure, axes[:count]
+
+
+def grid(rows: int, columns: int, title: str, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
+    """A figure of [rows, columns] axes, each row of a height in inches; options are matplotlib's, for its subplots."""
+    figure = Figure(figsize=(_WIDTH, 0.5 + height * rows), layout="constrained")
+    figure.suptitle(title, x=0.012, ha="left")
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
@@ -144,6 +148,7 @@ def svg(figure: Figure, name: str) -> str:
     # a <style> in an inline SVG is the whole page's, so the page's own style has this rule instead
     text = re.sub(r"\s*<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*">', "<g>", text)
+    text = re.sub(r'(<image [^>]*?)\bid="[^"]*" ?', r"\1", text)  # two pictures of the same pixels have one id
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
 
 

@@ -1,4 +1,4 @@
-"""The figures of how tickets are found: the search's curves, where weights stay, the kernel's spectrum."""
+"""The figures of how tickets are found: the search's curves, and where weights stay."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -91,29 +91,6 @@ def changes(search: pd.DataFrame) -> Figure:
     axes.set_ylabel("kept weights changed, %")
     canvas.epochs(axes)
     canvas.legend(figure, _handles(curves))
-    return figure
-
-
-@canvas.style()
-def spectrum(spectrum: pd.DataFrame) -> Figure:
-    """Eigenvalues of the dense network's tangent kernel at initialisation, by rank, one line per seed."""
-    figure, (axes,) = canvas.panels(1, "Eigenvalues of the tangent kernel", height=3.2)
-    seeds = sorted(spectrum["seed"].unique())
-    for step, seed in enumerate(seeds):
-        values = spectrum[spectrum["seed"] == seed].sort_values("index")["eigenvalue"].to_numpy()
-        ranks = np.arange(1, len(values) + 1)
-        axes.plot(
-            ranks[values > 0],
-            values[values > 0],
-            color=canvas.shade(canvas.look("awt").colour, step, len(seeds)),
-            linestyle=canvas.dashes(step),
-            label=f"seed {seed}",
-        )
-    canvas.logarithmic(axes, "x")
-    _log_where_positive(axes, spectrum["eigenvalue"])
-    axes.set_xlabel("rank")
-    axes.set_ylabel("eigenvalue")
-    canvas.legend(figure, axes.get_lines())
     return figure
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from awt.artifacts import Arrays
 from awt.params import Params
 
 
@@ -20,7 +21,10 @@ class Inputs:
             changed; rows only of the methods that search.
         retrain: method, density, seed, epoch, loss, train_adversarial, validation_natural,
             validation_adversarial; validation is NaN without a validation part.
-        spectrum: seed, index, eigenvalue (descending), of the class-traced tangent kernel.
+        kernels: method, density, seed, when ("initial" or "trained"), distance_to_dense, radius, angle,
+            concentration, alignment, condition, lambda_min of the class-traced tangent kernels; nan is unknown.
+        spectra: method, density, seed, when, index (from 1), eigenvalue (descending).
+        heatmaps: labels [s], and of one seed's kernels "method-density-seedN-when" [s, s], points by label.
         masks: one {method, density, seed, file, kept, total, layers: {name: {kept, size}}} per ticket.
         versions: package to version.
         hashes: artifact to its sha256.
@@ -33,7 +37,9 @@ class Inputs:
     results: pd.DataFrame
     search: pd.DataFrame
     retrain: pd.DataFrame
-    spectrum: pd.DataFrame
+    kernels: pd.DataFrame
+    spectra: pd.DataFrame
+    heatmaps: Arrays
     masks: list[dict[str, Any]]
     versions: dict[str, str]
     hashes: dict[str, str]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from awt.errors import InputError
-from awt.report import canvas, css, plates, table, words
+from awt.report import canvas, css, kernels, plates, table, words
 from awt.report.inputs import Inputs
 from awt.report.markup import Html, definitions, element, lines, safe, section
 from awt.report.markup import table as html_table
@@ -27,6 +27,13 @@ $body
 </html>
 """)
 
+_KERNEL_LEGEND = (
+    "Class-traced kernels on the reference points, means over seeds. Distance to dense: 1 − ⟨Θ, Θ dense⟩ / "
+    "(‖Θ‖ ‖Θ dense‖), from the dense network's kernel of the same time. Concentration: share of the trace in the ten "
+    "largest eigenvalues. Alignment: the cosine between the kernel and that of the centred one-hot labels. "
+    "Condition: λ max / λ min, ∞ where λ min is not positive. A dash: not known."
+)
+
 
 def html(inputs: Inputs) -> str:
     """The whole page."""
@@ -37,7 +44,7 @@ def html(inputs: Inputs) -> str:
             element("header", lines([element("h1", title), *_headline(inputs, rows)])),
             section("Accuracy", *_table(inputs, rows), *map(_figure, plates.outcome(inputs))),
             section("The search", *_search(inputs)),
-            *(section("The kernel", _figure(plate)) for plate in plates.kernel(inputs)),
+            *([section("The kernels", *_kernels(inputs))] if len(inputs.kernels) else []),
             section("Parameters", _pairs(("parameter", "value"), words.parameters(inputs.params))),
             section("Provenance", *_provenance(inputs)),
         ]
@@ -129,6 +136,15 @@ def _search(inputs: Inputs) -> Iterable[Html]:
     if not len(inputs.search):
         yield _prose("No method of this run searches for its mask.", "note")
     yield from map(_figure, plates.search(inputs))
+
+
+def _kernels(inputs: Inputs) -> Iterable[Html]:
+    yield from map(_figure, plates.kernels(inputs))
+    heads = ("kept", "method", "when", "distance to dense", "concentration", "alignment", "condition", "λ min")
+    densities = kernels.summary(inputs.kernels).groupby("density", sort=False)
+    groups = ([kernels.cells(row) for _, row in rows.iterrows()] for _, rows in densities)
+    yield html_table(heads, groups, class_="results kernels")
+    yield _prose(_KERNEL_LEGEND, "note")
 
 
 def _prose(text: str, class_: str) -> Html:

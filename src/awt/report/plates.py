@@ -6,6 +6,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 
 from awt.report import diagnostics, figures, words
+from awt.report import kernels as kernel_figures
 from awt.report.inputs import Inputs
 
 
@@ -58,13 +59,41 @@ def search(inputs: Inputs) -> Iterator[Plate]:
         )
 
 
-def kernel(inputs: Inputs) -> Iterator[Plate]:
-    """What the dense network's kernel is like."""
-    if len(inputs.spectrum) and (inputs.spectrum["eigenvalue"] > 0).any():
-        points = words.plural(inputs.params.kernel.reference, "reference point")
+def kernels(inputs: Inputs) -> Iterator[Plate]:
+    """What the networks' kernels are like, and what training does to them."""
+    points = words.plural(inputs.params.kernel.reference, "reference point")
+    shown = kernel_figures.pictures(inputs.kernels, inputs.heatmaps)
+    lowest = _lowest(inputs)
+    if shown:
         yield Plate(
-            "spectrum",
-            diagnostics.spectrum(inputs.spectrum),
-            f"Spectrum of the dense network's tangent kernel at initialisation, traced over classes, "
-            f"on {points}; eigenvalues at or below zero are not drawn.",
+            "heatmaps",
+            kernel_figures.heatmaps(shown, inputs.heatmaps["labels"]),
+            f"Class-traced kernels Σₖ Θ(x, x′)[k, k] of {lowest}, at initialisation and after training, on {points} of "
+            "one seed in the order of their classes, which white lines part. Each is divided by the mean of its own "
+            "diagonal, and all share one scale of colours, whose end the highest hundredth of the values exceeds.",
         )
+    if (inputs.spectra["eigenvalue"] > 0).any():
+        yield Plate(
+            "spectra",
+            kernel_figures.spectra(inputs.spectra),
+            f"Eigenvalues of the class-traced kernels of {lowest} against their rank, mean over seeds; those at or "
+            "below zero are not drawn. The steeper a line falls, the fewer directions its network learns fast.",
+        )
+    turns = kernel_figures.turns(inputs.kernels)
+    if len(turns):
+        yield Plate(
+            "rotation",
+            kernel_figures.rotation(turns),
+            "Where training took each kernel from its start at radius 1, angle 0: the radius (logarithmic) is "
+            "‖Θ trained‖ / ‖Θ initial‖, the angle that between the two as vectors, means over seeds. Lines join the "
+            "densities of a method; the lighter a mark, the sparser the network.",
+        )
+
+
+def _lowest(inputs: Inputs) -> str:
+    """`the dense network and of every method at 3 %`, of what there is of the two."""
+    sparse = inputs.kernels.loc[inputs.kernels["method"] != "dense", "density"]
+    networks = ["the dense network"] if len(sparse) < len(inputs.kernels) else []
+    if len(sparse):
+        networks.append(f"every method at {words.density(sparse.min())}")
+    return words.listed(networks)

@@ -1,6 +1,7 @@
 """Numbers and parameters in words, as the report and its figures say them."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -32,6 +33,21 @@ def magnitude(value: float) -> str:
     digits, exponent = f"{value:.0e}".split("e")
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
     return power if digits == "1" else f"{digits}·{power}"
+
+
+def decimal(value: float) -> str:
+    """`0.412`; a dash where there is no number."""
+    return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")
+
+
+def scientific(value: float) -> str:
+    """`3.1·10⁴`, `−2.0·10⁻⁸`, `∞`; a dash where there is no number."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    digits, exponent = f"{value:.1e}".replace("-", "−", int(value < 0)).split("e")
+    return f"{digits}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
 def listed(items: list[str]) -> str:

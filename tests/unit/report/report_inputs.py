@@ -40,7 +40,9 @@ def make(
         results=pd.DataFrame([_result(*ticket) for ticket in tickets]),
         search=pd.DataFrame([row for ticket in searched for row in _search(*ticket)], columns=SEARCH),
         retrain=pd.DataFrame([row for ticket in tickets for row in _retrain(*ticket, validated)]),
-        spectrum=pd.DataFrame([row for seed in seeds for row in _spectrum(seed)]),
+        kernels=pd.DataFrame([row for ticket in tickets for row in _kernels(*ticket, "dense" in methods)]),
+        spectra=pd.DataFrame([row for ticket in tickets for row in _spectra(*ticket)]),
+        heatmaps=_heatmaps([ticket for ticket in tickets if ticket[2] == seeds[0]]),
         masks=[_mask(*ticket) for ticket in tickets],
         versions={"awt": "0.1.0", "jax": "0.9.2", "numpy": "2.3.1"},
         hashes={"artifacts/dataset.npz": "b" * 64, "artifacts/masks.json": "c" * 64},
@@ -102,10 +104,38 @@ def _retrain(method: str, density: float, seed: int, validated: bool) -> list[di
     return rows
 
 
-def _spectrum(seed: int) -> list[dict[str, Any]]:
-    ranks = np.arange(1, 129)
-    values = (1 + 0.2 * seed) * 4e3 / ranks**1.4
-    return [{"seed": seed, "index": i, "eigenvalue": float(v)} for i, v in enumerate(values)]
+def _kernels(method: str, density: float, seed: int, with_dense: bool) -> list[dict[str, Any]]:
+    ticket = {"method": method, "density": density, "seed": seed}
+    moved = 0.3 + SKILL[method] + 0.1 * seed
+    smallest = 1e-3 * density * (1 + seed)
+    common = {"concentration": 0.8, "condition": 4e3 / smallest, "lambda_min": smallest, "lambda_max": 4e3}
+    far = SKILL[method] if with_dense else math.nan
+    return [
+        ticket
+        | common
+        | {"when": when, "distance_to_dense": far, "alignment": 0.2 + turn / 4, "trace": 9e3}
+        | {"distance": 1 - math.cos(turn), "radius": 1 + 2 * turn, "angle": turn}
+        for when, turn in (("initial", 0.0), ("trained", moved))
+    ]
+
+
+def _spectra(method: str, density: float, seed: int) -> list[dict[str, Any]]:
+    values = (1 + 0.2 * seed) * density * 4e3 / np.arange(1, 129) ** 1.4
+    return [
+        {"method": method, "density": density, "seed": seed, "when": when, "index": rank, "eigenvalue": grown * value}
+        for when, grown in (("initial", 1.0), ("trained", 2.5))
+        for rank, value in enumerate(values.tolist(), start=1)
+    ]
+
+
+def _heatmaps(tickets: list[tuple[str, float, int]]) -> dict[str, np.ndarray]:
+    labels = np.repeat(np.arange(4), 3)
+    alike = np.equal.outer(labels, labels)
+    return {"labels": labels} | {
+        f"{method}-{density:.12g}-seed{seed}-{when}": (density * (1 + contrast * alike)).astype(np.float32)
+        for method, density, seed in tickets
+        for when, contrast in (("initial", 0.2), ("trained", 1 + SKILL[method]))
+    }
 
 
 def _mask(method: str, density: float, seed: int) -> dict[str, Any]:

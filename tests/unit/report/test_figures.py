@@ -53,14 +53,6 @@ def test_a_search_of_one_epoch(inputs: Inputs) -> None:
         assert canvas.svg(draw(search), "s").startswith("<svg")
 
 
-def test_spectrum_leaves_out_what_a_log_scale_cannot_show(inputs: Inputs) -> None:
-    spectrum = inputs.spectrum.assign(eigenvalue=inputs.spectrum["eigenvalue"] - 10)
-    (axes,) = diagnostics.spectrum(spectrum).axes
-    for line in axes.get_lines():
-        assert np.all(np.asarray(line.get_ydata()) > 0)
-        assert np.asarray(line.get_xdata())[0] == 1
-
-
 def test_layer_densities_are_means_over_seeds(inputs: Inputs) -> None:
     shares = diagnostics.layer_densities(inputs.masks)
     assert list(shares.columns) == list(report_inputs.LAYERS)
