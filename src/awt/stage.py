@@ -95,7 +95,12 @@ def publish(folder: Path, files: Mapping[str, bytes | Path]) -> None:
                 path.write_bytes(content)
         if folder.exists():
             folder.rename(old)
-        fresh.rename(folder)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
     finally:
         for path in (fresh, old):
             shutil.rmtree(path, ignore_errors=True)
