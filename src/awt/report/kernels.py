@@ -133,9 +133,7 @@ def turns(kernels: pd.DataFrame) -> pd.DataFrame:
 @canvas.style()
 def rotation(turns: pd.DataFrame) -> Figure:
     """Where training took each kernel from its start at radius 1 and angle 0: a line per method over its densities."""
-    widest = min(max(1.15 * turns["angle"].max(), np.pi / 6), np.pi / 2)
-    height = 1.3 + 3.6 * np.sin(widest)
-    figure, grid = canvas.grid(1, 1, "Growth and turn of the kernels", height, subplot_kw={"projection": "polar"})
+    figure, grid = canvas.grid(1, 1, "Growth and turn of the kernels", 4.8, subplot_kw={"projection": "polar"})
     axes = grid[0, 0]
     axes.plot(0, 0, clip_on=False, **_START)
     densities = sorted(set(turns.index.get_level_values("density")), reverse=True)
@@ -145,7 +143,10 @@ def rotation(turns: pd.DataFrame) -> Figure:
         for density, (radius, angle) in path.iterrows():
             shade = canvas.shade(canvas.look(method).colour, densities.index(density), len(densities))
             axes.plot(angle, np.log10(radius), clip_on=False, **_mark(method) | {"color": shade})
-    axes.set_thetalim(0, widest)
+    # kernels are positive semidefinite: none turns by more than a right angle, and most by far less
+    widest = 45 if turns["angle"].max() < np.pi / 4 else 90
+    axes.set_thetalim(0, np.radians(widest))
+    axes.set_thetagrids(range(0, widest + 1, 15))
     _log_radius(axes, np.log10(turns["radius"]))
     marks = {"start": _START} | {method: _mark(method) for method in methods}
     canvas.legend(figure, [Line2D([], [], label=name, **mark) for name, mark in marks.items()])
