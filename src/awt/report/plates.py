@@ -92,7 +92,7 @@ def kernels(inputs: Inputs) -> Iterator[Plate]:
 
 
 def _lowest(inputs: Inputs) -> str:
-    """`the dense network and of every method at 3 %`, of what there is of the two."""
+    """`the dense network and every method at 3 %`, or the one of the two that there is."""
     sparse = inputs.kernels.loc[inputs.kernels["method"] != "dense", "density"]
     networks = ["the dense network"] if len(sparse) < len(inputs.kernels) else []
     if len(sparse):
