@@ -27,15 +27,21 @@ def test_every_stage_leaves_a_record_of_its_run(finished):
 def test_changes_rerun_only_what_they_affect_and_are_restored_when_undone(finished, copy_of):
     workspace = copy_of(finished)
     before = workspace.results()
+    computed = {stage: workspace.record(stage)["cells"]["computed"] for stage in ("mask", "retrain", "evaluate")}
 
     workspace.edit({"retrain.epochs": 3})
     assert ran(workspace.dvc("repro")) == ["retrain", "evaluate", "report"]
 
     workspace.edit({"retrain.epochs": 24, "search.densities": [0.1, 0.2, 0.3]})
     assert ran(workspace.dvc("repro")) == ["mask", "retrain", "evaluate", "report"]
-    for stage, computed, reused in (("mask", 2, 5), ("retrain", 2, 5), ("evaluate", 4, 10)):
+    for stage, count in computed.items():
         cells = workspace.record(stage)["cells"]
-        assert (cells["computed"], cells["reused"]) == (computed, reused), stage
+        assert cells["reused"] == count, stage
+        added = [cell["label"] for cell in cells["cells"] if not cell["reused"]]
+        assert all(" 0.2 seed 0" in label for label in added)
+        assert sum(label.startswith(stage) for label in added) == (4 if stage == "evaluate" else 2)  # two chunks each
+    kernels = {label.partition(" tile")[0] for label in added if label.startswith("gram")}
+    assert kernels == {f"gram {method} 0.2 seed 0{when}" for method in ("awt", "random") for when in ("", " trained")}
 
     workspace.edit({"search.densities": [0.1, 0.3]})
     assert ran(workspace.dvc("repro")) == []

@@ -31,6 +31,8 @@ th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); ver
 .results td { white-space: nowrap; }
 .results th, .results td { padding: .35rem .6rem; }
 .results th:not(:nth-child(2)), .results td:not(:nth-child(2)) { text-align: right; }
+.kernels { font-size: .85rem; }
+.kernels th { white-space: normal; vertical-align: bottom; }
 .kernels th:nth-child(3), .kernels td:nth-child(3) { text-align: left; }
 .results tbody { border-bottom: 2px solid var(--line); }
 .pairs td:first-child { white-space: nowrap; }

@@ -32,8 +32,7 @@ def sparsest(rows: pd.DataFrame) -> pd.DataFrame:
 
 def summary(kernels: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds, one row per density, method and time, densest first; a nan or inf of any seed shows in them."""
-    groups = kernels.sort_values("seed").groupby(["density", "method", "when"])
-    means = groups[MEANS].agg(_mean)
+    means = kernels.sort_values("seed").groupby(["density", "method", "when"])[MEANS].agg(_mean)
     return means.sort_index(ascending=[False, True, True]).reset_index()
 
 
@@ -80,7 +79,7 @@ def heatmaps(shown: Mapping[str, Arrays], labels: np.ndarray) -> Figure:
         for axes, when in zip(pair, _LINES, strict=True):
             axes.set_ylabel("" if column else when)
             image = _heatmap(axes, times[when], labels, scale)
-    for axes in grid.flat[:]:
+    for axes in grid.flat:
         if not axes.images:
             axes.remove()
     figure.colorbar(image, ax=figure.axes, location="bottom", aspect=45, label="kernel / mean of its diagonal")
@@ -108,10 +107,8 @@ def _heatmap(axes: Axes, picture: np.ndarray, labels: np.ndarray, scale: Normali
 def spectra(spectra: pd.DataFrame) -> Figure:
     """Eigenvalues by rank, means over seeds, of the dense network and of every method at the lowest density."""
     figure, (axes,) = canvas.panels(1, "Eigenvalues of the tangent kernels", height=3.6)
-    means = (
-        sparsest(spectra).sort_values("seed").groupby(["method", "when", "index"], as_index=False)["eigenvalue"].mean()
-    )
-    drawn = means[means["eigenvalue"] > 0]
+    runs = sparsest(spectra).sort_values("seed").groupby(["method", "when", "index"], as_index=False)
+    drawn = runs["eigenvalue"].mean().query("eigenvalue > 0")
     for (method, when), line in drawn.groupby(["method", "when"]):
         axes.plot(line["index"], line["eigenvalue"], color=canvas.look(method).colour, **_LINES[when])
     for side in ("x", "y"):
@@ -125,17 +122,15 @@ def spectra(spectra: pd.DataFrame) -> Figure:
 
 
 def turns(kernels: pd.DataFrame) -> pd.DataFrame:
-    """[method and density]: radius and angle of the trained kernel from its initial one, means over seeds."""
+    """[method and density]: radius and angle of the trained kernel from its initial one, means over seeds, if known."""
     trained = kernels[kernels["when"] == "trained"].sort_values("seed")
-    return trained.groupby(["method", "density"])[["radius", "angle"]].mean().query("radius > 0")
+    return trained.groupby(["method", "density"])[["radius", "angle"]].agg(_mean).query("radius > 0")
 
 
 @canvas.style()
 def rotation(turns: pd.DataFrame) -> Figure:
     """Where training took each kernel from its start at radius 1 and angle 0: a line per method over its densities."""
-    widest = min(max(1.15 * turns["angle"].max(), np.pi / 6), np.pi / 2)
-    height = 1.3 + 3.6 * np.sin(widest)
-    figure, grid = canvas.grid(1, 1, "Growth and turn of the kernels", height, subplot_kw={"projection": "polar"})
+    figure, grid = canvas.grid(1, 1, "Growth and turn of the kernels", 4.8, subplot_kw={"projection": "polar"})
     axes = grid[0, 0]
     axes.plot(0, 0, clip_on=False, **_START)
     densities = sorted(set(turns.index.get_level_values("density")), reverse=True)
@@ -145,7 +140,10 @@ def rotation(turns: pd.DataFrame) -> Figure:
         for density, (radius, angle) in path.iterrows():
             shade = canvas.shade(canvas.look(method).colour, densities.index(density), len(densities))
             axes.plot(angle, np.log10(radius), clip_on=False, **_mark(method) | {"color": shade})
-    axes.set_thetalim(0, widest)
+    # kernels are positive semidefinite: none turns by more than a right angle, and most by far less
+    widest = 45 if turns["angle"].max() < np.pi / 4 else 90
+    axes.set_thetalim(0, np.radians(widest))
+    axes.set_thetagrids(range(0, widest + 1, 15))
     _log_radius(axes, np.log10(turns["radius"]))
     marks = {"start": _START} | {method: _mark(method) for method in methods}
     canvas.legend(figure, [Line2D([], [], label=name, **mark) for name, mark in marks.items()])

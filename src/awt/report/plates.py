@@ -63,21 +63,22 @@ def kernels(inputs: Inputs) -> Iterator[Plate]:
     """What the networks' kernels are like, and what training does to them."""
     points = words.plural(inputs.params.kernel.reference, "reference point")
     shown = kernel_figures.pictures(inputs.kernels, inputs.heatmaps)
-    lowest = _lowest(inputs)
+    labels, lowest = inputs.heatmaps["labels"], _lowest(inputs)
     if shown:
         yield Plate(
             "heatmaps",
-            kernel_figures.heatmaps(shown, inputs.heatmaps["labels"]),
-            f"Class-traced kernels Σₖ Θ(x, x′)[k, k] of {lowest}, at initialisation and after training, on {points} of "
-            "one seed in the order of their classes, which white lines part. Each is divided by the mean of its own "
-            "diagonal, and all share one scale of colours, whose end the highest hundredth of the values exceeds.",
+            kernel_figures.heatmaps(shown, labels),
+            f"Class-traced kernels Σₖ Θ(x, x′)[k, k] of {lowest}, before and after training, for one seed: {points} in "
+            f"the order of their classes, which white lines part, in {len(labels)} groups. Each is divided by the mean "
+            "of its own diagonal; one scale of colours serves all, and a hundredth of the values lies above its end.",
         )
     if (inputs.spectra["eigenvalue"] > 0).any():
         yield Plate(
             "spectra",
             kernel_figures.spectra(inputs.spectra),
-            f"Eigenvalues of the class-traced kernels of {lowest} against their rank, mean over seeds; those at or "
-            "below zero are not drawn. The steeper a line falls, the fewer directions its network learns fast.",
+            f"Eigenvalues of the class-traced kernels of {lowest} against their rank, mean over seeds: the steeper "
+            "a line falls, the fewer directions its network learns fast. Below some 10⁻⁸ of the largest they are "
+            "rounding, and at or below zero they are not drawn.",
         )
     turns = kernel_figures.turns(inputs.kernels)
     if len(turns):
@@ -91,7 +92,7 @@ def kernels(inputs: Inputs) -> Iterator[Plate]:
 
 
 def _lowest(inputs: Inputs) -> str:
-    """`the dense network and of every method at 3 %`, of what there is of the two."""
+    """`the dense network and every method at 3 %`, or the one of the two that there is."""
     sparse = inputs.kernels.loc[inputs.kernels["method"] != "dense", "density"]
     networks = ["the dense network"] if len(sparse) < len(inputs.kernels) else []
     if len(sparse):
