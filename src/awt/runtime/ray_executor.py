@@ -233,7 +233,7 @@ class RayExecutor(Executor):
         """The monitor lives beside the driver: no other node's death takes the way to stop away."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=True)
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
         return self._ray.remote(Monitor).options(num_cpus=0, scheduling_strategy=here).remote()
 
     def _pass_on(self, monitor: Any, running: set[str], missing: dict[str, Cell], progress: Progress) -> bool:
