@@ -172,9 +172,14 @@ class RayExecutor(Executor):
             if stop.is_set and not stopping:
                 stopping, stop_since = True, time.monotonic()
                 monitor.stop.remote()
+                # cells that have not begun have nothing to checkpoint, and never begin if Ray got the signal as well
+                begun = {r: key for r, key in running.items() if r in ready or missing[key].label in progress.running}
+                waiting.extend(key for r, key in running.items() if r not in begun)
+                running = begun
             for reference in ready:
                 key = running.pop(reference)
                 outcome = self._outcome(reference)
+                self._pass_on(monitor, set(running.values()), missing, progress)
                 if outcome.failure == "interrupted" and not stop.is_set:
                     # a signal to the worker alone, as a node that is taken away sends: as good as a death
                     outcome = Outcome(failure="fault", message=f"its worker was stopped ({outcome.message})")
@@ -185,7 +190,6 @@ class RayExecutor(Executor):
                     progress.retry(missing[key].label, outcome.message)
                     waiting.append(key)
                 else:
-                    self._pass_on(monitor, set(running.values()), missing, progress)
                     yield key, outcome
             if ready or progress.running:
                 idle_since = time.monotonic()
@@ -244,8 +248,10 @@ class RayExecutor(Executor):
             return False
         for key, lines, latest in events:
             self._append_log(key, lines)
-            if latest is not None and key in running:
-                progress.update(missing[key].label, latest)
+            if key in running:
+                progress.start(missing[key].label)
+                if latest is not None:
+                    progress.update(missing[key].label, latest)
         return True
 
     def _wanted(self, kind: str) -> Resources:
