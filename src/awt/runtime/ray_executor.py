@@ -27,6 +27,7 @@ from awt.runtime.worker import Outcome, Task, execute
 IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound memory
 POLL_SECONDS = 0.25
 UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
+HEALTH_SECONDS = 4  # for a cluster to say that it is one; a healthy one does in milliseconds
 
 
 class Monitor:
@@ -303,11 +304,16 @@ def _check_reachable(address: str) -> None:
 
 
 def _check_health(address: str) -> None:
-    """Whether it is Ray that listens: a client waits for minutes on a port that answers nothing."""
+    """Whether it is Ray that listens: a client waits for minutes on a port that answers nothing.
+
+    So the client is a process whose alarm ends it, set once Ray is imported, however long that took.
+    """
     if address in ("auto", "local"):
         return
-    script = Path(sys.executable).with_name("ray")
-    try:
-        subprocess.run([script, "health-check", "--address", address], timeout=8, check=True, capture_output=True)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster") from None
+    client = (
+        "import signal, sys; from ray._raylet import GcsClient; "
+        f"signal.alarm({HEALTH_SECONDS}); GcsClient(address=sys.argv[1])"
+    )
+    asked = subprocess.run([sys.executable, "-c", client, address], capture_output=True, check=False)
+    if asked.returncode != 0:
+        raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster")
