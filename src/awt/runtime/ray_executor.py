@@ -16,7 +16,7 @@ import awt
 from awt.artifacts import read
 from awt.errors import InputError, WorkError
 from awt.params import Resources, Runtime
-from awt.runtime import device
+from awt.runtime import cores, device
 from awt.runtime.cell import Cell, Source
 from awt.runtime.context import REPORT_SECONDS, StopFlag
 from awt.runtime.executor import Executor
@@ -138,7 +138,7 @@ class RayExecutor(Executor):
                 _check_health(self._address)
                 ray.init(address=self._address, runtime_env=self._environment, **common)
             else:
-                ray.init(address="local", num_cpus=_cpus(), include_dashboard=False, **common)
+                ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
             if self._address:
                 raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self._address}: {error}") from None
@@ -280,10 +280,6 @@ class RayExecutor(Executor):
             for node in nodes
         )
         raise InputError(f"runtime.resources: a {kind} cell asks for {asked}, which no node has ({offered})")
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check_reachable(address: str) -> None:

@@ -14,7 +14,7 @@ from awt.artifacts import sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
-from awt.runtime.cores import pin
+from awt.runtime.cores import available, pin
 
 JAX_SETTINGS = {
     "jax_enable_x64": False,
@@ -72,6 +72,7 @@ def execute(task: Task, inputs: Mapping[str, bytes | memoryview], report: Report
             context.check_stop()
             _verify(task, inputs)
             device = _prepare_device(task)
+            context.log(f"computing on {device} with {available()} cores")
             files = _function(task.function)(task.params, inputs, context)
             outcome = Outcome(files=files)
         except Interrupted as error:
