@@ -19,9 +19,6 @@ from awt.params import Model
 from awt.runtime import Context, resume
 from awt.runtime import context as runtime_context
 
-# most of the tests' time is compilation, of programs that run once on a few points
-jax.config.update("jax_disable_most_optimizations", True)
-
 MODELS = {
     "mlp": {"name": "mlp", "widths": [6, 5], "init": "glorot"},
     "cnn": {"name": "cnn", "widths": [3, 2, 5], "init": "glorot"},

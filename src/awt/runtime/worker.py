@@ -21,6 +21,7 @@ JAX_SETTINGS = {
     "jax_default_prng_impl": "threefry2x32",
     "jax_threefry_partitionable": True,
     "jax_default_matmul_precision": None,
+    "jax_disable_most_optimizations": False,
 }
 
 Failure = Literal["input", "work", "disk", "interrupted", "fault"]
