@@ -1,5 +1,5 @@
-"""What all tests share: the CPU; and real repositories in temporary folders, with the project's own files, tiny
-parameters, and real `dvc` and stage commands."""
+"""What all tests share: the CPU and quick compilation; and real repositories in temporary folders, with the project's
+own files, tiny parameters, and real `dvc` and stage commands."""
 
 import os
 import re
@@ -19,6 +19,8 @@ from ruamel.yaml import YAML
 from awt.artifacts import read_json, sha256_file
 
 os.environ["JAX_PLATFORMS"] = "cpu"
+# most of the tests' time is compilation, of programs that run once on a few points
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 PROJECT = Path(__file__).parents[1]
 STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
@@ -144,26 +146,39 @@ class Workspace:
                     found[str(path.relative_to(self.folder))] = sha256_file(path)
         return found
 
-    def checkpoints(self) -> list[Path]:
+    @property
+    def work(self) -> Path:
+        """The folder of the working files of cells."""
+        return self.path / ".awt" / "store" / "work"
+
+    def checkpoints(self, cell: str = "*") -> list[Path]:
         """Finished checkpoints of unfinished cells (orbax names those in the making otherwise)."""
-        found = (self.path / ".awt" / "store" / "work").glob("*/checkpoints/*/_CHECKPOINT_METADATA")
+        found = self.work.glob(f"{cell}/checkpoints/*/_CHECKPOINT_METADATA")
         return [path.parent for path in found if path.parent.name.isdigit()]
 
-    def worker(self, process: subprocess.Popen[str]) -> tuple[int, Path]:
-        """The process that computes a cell which has a checkpoint by now, and the cell's log."""
+    def worker(self, label: str, process: subprocess.Popen[str]) -> tuple[int, str]:
+        """The process that has begun to compute a cell, and the cell's key."""
 
-        def find() -> tuple[int, Path] | None:
-            for checkpoint in self.checkpoints():
-                log = checkpoint.parents[1] / "log"  # the driver writes it, a little after
-                found = re.findall(r"pid (\d+)", log.read_text()) if log.exists() else []
-                if found:
-                    return int(found[-1]), log
+        def find() -> tuple[int, str] | None:
+            for key in self.keys(label):
+                started = re.findall(r"pid (\d+)", self.log(key))
+                if started:
+                    return int(started[-1]), key
             return None
 
         return self.wait_for(find, process)
 
+    def keys(self, label: str) -> list[str]:
+        """The keys of the cells, finished or begun, whose label starts so."""
+        described = {path.parent.name: read_json(path) for path in self.work.glob("*/cell.json")}
+        return [key for key, cell in described.items() if cell["label"].startswith(label)]
+
+    def log(self, key: str) -> str:
+        path = self.work / key / "log"
+        return path.read_text() if path.exists() else ""
+
     def logs(self) -> str:
-        return "\n".join(path.read_text() for path in (self.path / ".awt" / "store" / "work").glob("*/log"))
+        return "\n".join(path.read_text() for path in self.work.glob("*/log"))
 
     def _environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -1,30 +1,62 @@
-"""A run on several nodes gives the bytes of a serial one, also when a node dies."""
+"""A run on several nodes gives the bytes of a serial one, also when a node dies; when all die it says so."""
 
 import sys
-from pathlib import Path
+
+import psutil
+import pytest
 
 
-def test_a_lost_node_is_survived(finished, copy_of, cluster):
+@pytest.fixture
+def workspace(finished, copy_of, cluster):
+    """A repository with no cell computed, which uses the cluster."""
     workspace = copy_of(finished)
     workspace.command("rm", "-rf", ".awt")
     workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": cluster.address}
     workspace.edit({"runtime.checkpoint_seconds": 0})
-    worker_code = workspace.path / "src" / "awt" / "runtime" / "worker.py"
-    worker_code.write_text(worker_code.read_text().replace('f"start {task.label}', 'f"start (the copy) {task.label}'))
+    return workspace
+
+
+def change(workspace, file, before, after):
+    """Changes a line of the repository's code."""
+    path = workspace.path / "src" / "awt" / file
+    code = path.read_text()
+    assert code.count(before) == 1
+    path.write_text(code.replace(before, after))
+
+
+def raylet(node):
+    return psutil.Process(node.all_processes["raylet"][0].process.pid)
+
+
+def has_the_monitor(node):
+    return any(child.name().startswith("ray::Monitor") for child in raylet(node).children())
+
+
+def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster):
+    change(workspace, "runtime/ray_executor.py", "UNSATISFIABLE_SECONDS = 30.0", "UNSATISFIABLE_SECONDS = 1.0")
     process = workspace.start(sys.executable, "stages/mask.py")
-    worker, _ = workspace.worker(process)
-    node = next(node for node in cluster.worker_nodes if _raylet(node) == _parent(worker))
-    cluster.remove_node(node, allow_graceful=False)  # SIGKILL for each of its processes
+    workspace.worker("mask awt 0.1", process)
+    assert has_the_monitor(cluster.head_node)
+    for node in list(cluster.worker_nodes):
+        cluster.remove_node(node, allow_graceful=False)  # SIGKILL for each of its processes
+    output = workspace.output(process)
+    assert process.returncode == 1, output
+    assert "the nodes that could go on are gone: runtime.resources: a mask cell asks for 1 CPUs" in output
+    assert "run again once they are back" in output
+    assert "Traceback" not in output
+
+
+def test_a_lost_node_is_survived(workspace, cluster, finished):
+    change(workspace, "runtime/worker.py", 'f"start {task.label}', 'f"start (the copy) {task.label}')
+    process = workspace.start(sys.executable, "stages/mask.py")
+    worker, key = workspace.worker("mask awt 0.1", process)
+    assert has_the_monitor(cluster.head_node)  # where the driver is, however often a node is lost
+    node = next(node for node in cluster.worker_nodes if raylet(node).pid == psutil.Process(worker).ppid())
+    workspace.wait_for(lambda: workspace.checkpoints(key), process)
+    cluster.remove_node(node, allow_graceful=False)
     output = workspace.output(process)
     assert process.returncode == 0, output
     assert workspace.record("mask")["cells"]["retried"] >= 1
+    assert "resumed at step" in workspace.log(key)
     assert "start (the copy)" in workspace.logs()  # the nodes ran the driver's code, not what is installed
     assert workspace.results() == finished.results()
-
-
-def _parent(process: int) -> int:
-    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def _raylet(node) -> int:
-    return node.all_processes["raylet"][0].process.pid

@@ -1,6 +1,7 @@
 """Bad input gives one clear message that names it, exit code 2, no traceback, and changes nothing."""
 
 import gzip
+import socket
 import struct
 from pathlib import Path
 
@@ -64,6 +65,22 @@ def test_an_unreachable_cluster(finished, copy_of, address, message):
     workspace = copy_of(finished)
     workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": address}
     check(workspace, "mask", message)
+
+
+def test_a_port_that_is_not_ray_s(finished, copy_of):
+    """One that takes connections and says nothing."""
+    workspace = copy_of(finished)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": address}
+        check(workspace, "mask", f"what listens at {address} is not a healthy Ray cluster")
+
+
+def test_unequal_cores_in_one_process(finished, copy_of):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    workspace.edit({"runtime.resources": {"tile": {"cpus": 2}}})
+    check(workspace, "kernel", "with the serial executor all kinds of a stage's cells need the same cpus")
 
 
 def test_a_request_that_no_node_can_meet(finished, copy_of):

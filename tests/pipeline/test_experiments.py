@@ -27,6 +27,7 @@ def test_mnist_from_a_local_folder(fresh):
         {
             "data.root": data,
             "data.limit": 512,
+            "model.widths": [16],
             "search.methods": ["awt", "random"],
             "search.densities": [0.1],
             "search.epochs": 1,
@@ -36,6 +37,7 @@ def test_mnist_from_a_local_folder(fresh):
             "retrain.attack.steps": 1,
             "evaluate.chunk": 5000,
             "evaluate.attack.steps": 2,
+            "evaluate.attack.restarts": 1,
         }
     )
     workspace.dvc("repro", "dvc.yaml")

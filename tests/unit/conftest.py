@@ -20,9 +20,6 @@ from awt.params import Model
 from awt.runtime import Context, resume
 from awt.runtime import context as runtime_context
 
-# most of the tests' time is compilation, of programs that run once on a few points
-jax.config.update("jax_disable_most_optimizations", True)
-
 # the same examples everywhere: a run that fails can be had again
 settings.register_profile("same examples", derandomize=True, deadline=None)
 settings.load_profile("same examples")

@@ -37,6 +37,11 @@ def pin(count: int) -> None:
     os.sched_setaffinity(0, _pinned)
 
 
+def available() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _lock(core: int, wanted: int) -> bool:
     """Whether this core is now ours; no more than wanted are taken."""
     if len(_locks) >= wanted:

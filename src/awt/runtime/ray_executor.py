@@ -19,7 +19,7 @@ import awt
 from awt.artifacts import read
 from awt.errors import InputError, WorkError
 from awt.params import Resources, Runtime
-from awt.runtime import device
+from awt.runtime import cores, device
 from awt.runtime.cell import Cell, Source
 from awt.runtime.context import REPORT_SECONDS, StopFlag
 from awt.runtime.executor import Executor
@@ -30,6 +30,7 @@ from awt.runtime.worker import Outcome, Task, execute
 IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound the results that wait
 POLL_SECONDS = 0.25
 UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
+HEALTH_SECONDS = 4  # for a cluster to say that it is one; a healthy one does in milliseconds
 
 
 class Monitor:
@@ -158,7 +159,7 @@ class RayExecutor(Executor):
                 _check_health(self._address)
                 ray.init(address=self._address, runtime_env=self._environment, **common)
             else:
-                ray.init(address="local", num_cpus=_cpus(), include_dashboard=False, **common)
+                ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
             if self._address:
                 raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self._address}: {error}") from None
@@ -195,12 +196,17 @@ class RayExecutor(Executor):
             if stop.is_set and not stopping:
                 stopping, stop_since = True, time.monotonic()
                 monitor.stop.remote()
+                # cells that have not begun have nothing to checkpoint, and never begin if Ray got the signal as well
+                begun = {r: key for r, key in running.items() if r in ready or missing[key].label in progress.running}
+                waiting.extend(key for r, key in running.items() if r not in begun)
+                running = begun
             if ready:
                 idle_since = time.monotonic()
             while ready:
                 reference = ready.pop()
                 key = running.pop(reference)
                 outcome = self._outcome(reference)
+                self._pass_on(monitor, set(running.values()), missing, progress)
                 if outcome.failure == "interrupted" and not stop.is_set:
                     # a signal to the worker alone, as a node that is taken away sends: as good as a death
                     outcome = Outcome(failure="fault", message=f"its worker was stopped ({outcome.message})")
@@ -211,7 +217,6 @@ class RayExecutor(Executor):
                     progress.retry(missing[key].label, outcome.message)
                     waiting.append(key)
                 else:
-                    self._pass_on(monitor, set(running.values()), missing, progress)
                     yield key, outcome
                 # a result fills the cluster's memory as long as something here refers to it
                 del reference, outcome
@@ -259,7 +264,7 @@ class RayExecutor(Executor):
         """The monitor lives beside the driver: no other node's death takes the way to stop away."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=True)
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
         return self._ray.remote(Monitor).options(num_cpus=0, scheduling_strategy=here).remote()
 
     def _pass_on(self, monitor: Any, running: set[str], missing: dict[str, Cell], progress: Progress) -> bool:
@@ -270,8 +275,10 @@ class RayExecutor(Executor):
             return False
         for key, lines, latest in events:
             self._append_log(key, lines)
-            if latest is not None and key in running:
-                progress.update(missing[key].label, latest)
+            if key in running:
+                progress.start(missing[key].label)
+                if latest is not None:
+                    progress.update(missing[key].label, latest)
         return True
 
     def _wanted(self, kind: str) -> Resources:
@@ -301,10 +308,6 @@ class RayExecutor(Executor):
         raise InputError(f"runtime.resources: a {kind} cell asks for {asked}, which no node has ({offered})")
 
 
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _check_reachable(address: str) -> None:
     """Ray waits long for an address that nobody listens on; a plain connection tells at once."""
     if address in ("auto", "local"):
@@ -323,11 +326,16 @@ def _check_reachable(address: str) -> None:
 
 
 def _check_health(address: str) -> None:
-    """Whether it is Ray that listens: a client waits for minutes on a port that answers nothing."""
+    """Whether it is Ray that listens: a client waits for minutes on a port that answers nothing.
+
+    So the client is a process whose alarm ends it, set once Ray is imported, however long that took.
+    """
     if address in ("auto", "local"):
         return
-    script = Path(sys.executable).with_name("ray")
-    try:
-        subprocess.run([script, "health-check", "--address", address], timeout=8, check=True, capture_output=True)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster") from None
+    client = (
+        "import signal, sys; from ray._raylet import GcsClient; "
+        f"signal.alarm({HEALTH_SECONDS}); GcsClient(address=sys.argv[1])"
+    )
+    asked = subprocess.run([sys.executable, "-c", client, address], capture_output=True, check=False)
+    if asked.returncode != 0:
+        raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster")

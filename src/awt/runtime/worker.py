@@ -14,13 +14,14 @@ from awt.artifacts import Buffer, sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
-from awt.runtime.cores import pin
+from awt.runtime.cores import available, pin
 
 JAX_SETTINGS = {
     "jax_enable_x64": False,
     "jax_default_prng_impl": "threefry2x32",
     "jax_threefry_partitionable": True,
     "jax_default_matmul_precision": None,
+    "jax_disable_most_optimizations": False,
 }
 
 Failure = Literal["input", "work", "disk", "interrupted", "fault"]
@@ -72,6 +73,7 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
             context.check_stop()
             _verify(task, inputs)
             device = _prepare_device(task)
+            context.log(f"computing on {device} with {available()} cores")
             files = _function(task.function)(task.params, inputs, context)
             outcome = Outcome(files=files)
         except Interrupted as error:
