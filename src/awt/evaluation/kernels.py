@@ -3,7 +3,7 @@
 Each is the class-traced kernel on the reference subset; METHOD's diagnostics of it are in awt.kernels.diagnostics.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,12 +84,18 @@ def heatmaps(grams: Mapping[Name, Gram], labels: np.ndarray) -> Arrays:
     found: Arrays = {"labels": np.array([np.bincount(labels[group]).argmax() for group in groups])}
     for name, gram in grams.items():
         if name.seed == seed:
-            rows = np.stack(list(_group_rows(gram, groups)))
-            found[name.folder] = rows.astype(np.float32)
+            found[name.folder] = _means(gram, order, groups).astype(np.float32)
     return found
 
 
-def _group_rows(gram: Gram, groups: list[np.ndarray]) -> Iterator[np.ndarray]:
-    for group in groups:
-        row = np.stack([gram.rows(point, point + 1)[0] for point in group.tolist()]).mean(axis=0, dtype=np.float64)
-        yield np.array([row[columns].mean() for columns in groups])
+def _means(gram: Gram, order: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+    """The mean of the kernel between each two groups, a row of tiles at a time."""
+    sizes = np.array([len(group) for group in groups])
+    first, group_of = np.cumsum(sizes) - sizes, np.empty(len(order), int)
+    group_of[order] = np.repeat(np.arange(len(groups)), sizes)
+    sums = np.zeros((len(groups), len(groups)))
+    for start in range(0, len(order), gram.index.side):
+        stop = min(start + gram.index.side, len(order))
+        rows = gram.rows(start, stop)[:, order]
+        np.add.at(sums, group_of[start:stop], np.add.reduceat(rows, first, axis=1, dtype=np.float64))
+    return sums / np.outer(sizes, sizes)
