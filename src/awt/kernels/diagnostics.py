@@ -55,7 +55,7 @@ def distance(one: Gram, other: Gram) -> float:
 @_one_thread
 def polar(gram: Gram, initial: Gram) -> tuple[float, float]:
     """Where a kernel has moved to from its start: ‖A‖ / ‖A₀‖, and the angle between the two, in radians."""
-    return _ratio(gram.norm(), initial.norm()), math.acos(min(1.0, max(-1.0, _cosine(gram, initial))))
+    return _ratio(gram.norm(), initial.norm()), math.acos(_cosine(gram, initial))
 
 
 @_one_thread
@@ -148,7 +148,8 @@ def _condition(highest: float, smallest: float) -> float:
 
 
 def _cosine(one: Gram, other: Gram) -> float:
-    return _ratio(one.inner(other), one.norm() * other.norm())
+    cosine = _ratio(one.inner(other), one.norm() * other.norm())
+    return min(1.0, max(-1.0, cosine)) if math.isfinite(cosine) else math.nan  # rounding leads beyond
 
 
 def _ratio(part: float, whole: float) -> float:
