@@ -23,7 +23,7 @@ from awt.runtime import Context
 
 LARGEST_SIDE = 512  # beyond it tiles are no faster, and too few for a cluster
 STEP = 8  # sides are multiples of it, which vector units like
-COPIES = 2  # of a tile that a worker has beside the program's own output: its file, and that on its way into the store
+COPIES = 2  # of a tile beside the program's own output: its file, and that in the cluster's shared memory
 
 _kernel = jax.jit(tangent_kernel, static_argnums=0, static_argnames=("projected", "shape"))
 
