@@ -19,8 +19,10 @@ from ruamel.yaml import YAML
 from awt.artifacts import read_json, sha256_file
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-# most of the tests' time is compilation, of programs that run once on a few points
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+# most of the tests' time is compilation, of programs that run once on a few points: a third of it without these
+os.environ["XLA_FLAGS"] = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+)
 
 PROJECT = Path(__file__).parents[1]
 STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
