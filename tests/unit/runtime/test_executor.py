@@ -46,7 +46,7 @@ def weights(tmp_path):
 
 def tile(points, weights, rows):
     params = {"model": MODEL, "data": DATA, "rows": rows, "columns": [0, 5], "program": [5, 5]}
-    params |= {"shape": "trace", "projected": True}
+    params |= {"shape": "trace", "projected": True, "engine": "exact"}
     return Cell("tile", f"tile {rows}", "awt.kernels.gram:tile", params, {"rows": points, "weights": weights})
 
 
