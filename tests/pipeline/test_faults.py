@@ -184,6 +184,7 @@ def test_serial_and_ray_give_the_same_bytes_for_convolutions(fresh):
             {
                 "model.name": "cnn",
                 "model.widths": [32, 64, 128],
+                "kernel.memory_gb": 0.1,
                 "search.methods": ["awt"],
                 "search.densities": [0.1],
                 "search.epochs": 2,
