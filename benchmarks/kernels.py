@@ -7,6 +7,7 @@ speed-ups are the rival's median time ÷ ours, against its fastest implementatio
 
 import argparse
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -21,6 +22,7 @@ MINUTES = 15  # and so does one that takes longer
 DENSITIES = (0.018, 0.17, 0.5)
 BATCH = {"mlp": 64, "cnn": 16}
 PROBES = 2
+TURN = 0.5  # seconds that a contender's turn lasts at least
 CASES = ["mlp unmasked", "mlp masked", "cnn unmasked", "cnn masked", "cnn probe"]
 
 
@@ -105,7 +107,9 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
     from awt.kernels.exact import tangent_kernel
     from awt.models.network import Network
     from awt.models.zoo import cnn, mlp
+    from awt.runtime import memory
 
+    memory.keep()  # as awt's processes do; the rival gains as well
     name, kind = case.split()
     n = BATCH[name]
     layers = mlp((28, 28, 1), (300, 100), 10, "glorot") if name == "mlp" else cnn((28, 28, 1), (32, 64, 1024), 10, "he")
@@ -151,7 +155,7 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
 
 
 def in_turn(contenders: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """Median seconds of each, after one run apart that compiles."""
+    """Median seconds of each, after one run apart that compiles; a turn of a fast one is several runs."""
     import jax
 
     for contender in contenders:
@@ -159,9 +163,11 @@ def in_turn(contenders: list[Callable[[], Any]], rounds: int) -> list[float]:
     times: list[list[float]] = [[] for _ in contenders]
     for _ in range(rounds):
         for contender, found in zip(contenders, times, strict=True):
-            began = time.perf_counter()
-            jax.block_until_ready(contender())
-            found.append(time.perf_counter() - began)
+            runs, began = 0, time.perf_counter()
+            while not runs or time.perf_counter() - began < TURN:
+                jax.block_until_ready(contender())
+                runs += 1
+            found.append((time.perf_counter() - began) / runs)
     return [statistics.median(found) for found in times]
 
 
@@ -201,12 +207,12 @@ def flops(network: Any, n: int, masked: bool) -> float:
     k = network.weighted[-1].units
     total = 0.0
     for number, layer in enumerate(network.weighted):
-        *positions, inputs = features[layer.name].shape[1:]
-        applied = 2.0 * inputs * layer.units
-        for size in positions:
-            applied *= size
-        passes = 1 + (k if number else 0) + (k if isinstance(layer, Conv) else 0)
-        total += 2 * n * passes * applied
+        shape = features[layer.name].shape
+        pooled = len(shape) == 5
+        inputs = math.prod(layer.kernel_shape[:-1])
+        applied = 2.0 * inputs * layer.units * math.prod(shape[1:3] if isinstance(layer, Conv) else ())
+        forward, gradients = (4 if pooled else 1), (k if isinstance(layer, Conv) else 0)
+        total += 2 * n * applied * (forward + gradients + (k if number else 0))
         if isinstance(layer, Conv):
             total += 2.0 * (n * k) ** 2 * inputs * layer.units
         else:

@@ -105,7 +105,7 @@ def _subject(arguments: argparse.Namespace, params: Params, data: dict[str, Any]
     masks = [mask for mask in read_json(ARTIFACTS / "masks" / "index.json")["masks"] if mask["seed"] == seed]
     ticket = _ticket(masks, method, arguments.density)
     weights = ARTIFACTS / "models" / ticket["file"] if trained else initial
-    mask = None if method == "dense" else Source.of(ARTIFACTS / "masks" / ticket["file"])
+    mask = None if method == "dense" or ticket["trains_all"] else Source.of(ARTIFACTS / "masks" / ticket["file"])
     return Subject(method, ticket["density"], seed, trained, params.model, data, Source.of(weights), mask)
 
 

@@ -11,14 +11,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from awt.errors import InputError
 
-Method = Literal["awt", "random", "magnitude", "dense"]
-CellKind = Literal["default", "dense", "views", "points", "plan", "tile", "mask", "retrain", "evaluate"]
+Method = Literal[
+    "awt",
+    "concrete",
+    "dense",
+    "dns",
+    "grasp",
+    "imp",
+    "iwi",
+    "magnitude",
+    "random",
+    "shuffled",
+    "snip",
+    "synflow",
+]
+METHODS: tuple[str, ...] = get_args(Method)
+CellKind = Literal["default", "teacher", "dense", "views", "points", "plan", "tile", "mask", "retrain", "evaluate"]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Density = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -32,6 +46,15 @@ class _Section(BaseModel):
     def of(cls, value: Any) -> Self:
         """A section rebuilt from its JSON form, as it stands in a cell's parameters."""
         return cls.model_validate(value, strict=False)
+
+    @classmethod
+    def of_some(cls, value: dict[str, Any]) -> Self:
+        """A section with some of its keys: to read another is an error."""
+        fields = {name: cls.model_fields[name] for name in value}
+        read = {
+            name: TypeAdapter(field.rebuild_annotation()).validate_python(value[name]) for name, field in fields.items()
+        }
+        return cls.model_construct(set(read), **read)
 
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
@@ -96,19 +119,32 @@ class Kernel(_Section):
 
 
 class Search(_Section):
-    methods: Annotated[tuple[Method, ...], Field(min_length=1)]
+    methods: Annotated[tuple[str, ...], Field(min_length=1)]
     densities: Annotated[tuple[Density, ...], Field(min_length=1)]
     scope: Literal["layer", "global", "erk"]
-    epochs: Positive
+    adversarial: bool
+    attack: Attack
     batch: Positive
+    epochs: Positive
     learning_rate: Annotated[float, Field(gt=0)]
+    teacher_epochs: Annotated[int, Field(ge=0)]
+    teacher_rate: Annotated[float, Field(gt=0)]
+    target: Literal["squared", "reverse_kl", "loss_gradient"]
     gamma: Annotated[float, Field(ge=0)]
-    decay: Annotated[float, Field(ge=0)]
-    mask_every: Positive
-    estimator: Literal["probe", "full", "diagonal"]
+    distance: Literal["frobenius", "cosine"]
+    estimator: Literal["probe", "residual", "full", "diagonal"]
     probes: Positive
     projected: bool
-    attack: Attack
+    decay: Annotated[float, Field(ge=0)]
+    initial_mask: Literal["magnitude", "random"]
+    mask_every: Positive
+    anneal: Annotated[float, Field(ge=0, le=1)]
+    start: Literal["rewind", "searched"]
+    weights: Literal["initial", "teacher"]
+    score_batches: Positive
+    rounds: Positive
+    like: str | None
+    variants: dict[str, dict[str, Any]]
 
     @model_validator(mode="after")
     def _no_repeats(self) -> Self:
@@ -117,6 +153,48 @@ class Search(_Section):
             if len(set(values)) != len(values):
                 raise ValueError(f"`{name}` names something twice: {list(values)}")
         return self
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        known = [*METHODS, *self.variants]
+        for name in self.methods:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+                raise ValueError(f"`methods` names {name!r}, neither a method nor one of `variants`; {hint}")
+        return self
+
+    @model_validator(mode="after")
+    def _variants_are_valid(self) -> Self:
+        fixed = {"methods", "densities", "variants"}
+        for name, changes in self.variants.items():
+            here = f"variants.{name}"
+            if name in METHODS or not name.replace("_", "").isalnum():
+                raise ValueError(f"{here}: a variant needs a name of its own, of letters, digits and _")
+            if changes.get("method") not in METHODS:
+                raise ValueError(f"{here}.method: {changes.get('method')!r} is not one of {', '.join(METHODS)}")
+            for key in changes.keys() - {"method"}:
+                if key not in Search.model_fields or key in fixed:
+                    own = [field for field in Search.model_fields if field not in fixed]
+                    close = difflib.get_close_matches(key, own, n=1)
+                    raise ValueError(f"{here}.{key}: unknown key" + (f"; did you mean `{close[0]}`?" if close else ""))
+            try:
+                self.recipe(name)
+            except ValidationError as error:
+                raise ValueError("; ".join(f"{here}.{_describe(fault)}" for fault in error.errors())) from None
+        return self
+
+    def base(self, name: str) -> str:
+        """The method that a name of `methods` stands for."""
+        return str(self.variants[name]["method"]) if name in self.variants else name
+
+    def recipe(self, name: str) -> "Search":
+        """The section as one of the `methods` sees it: with its variant's values in place."""
+        changes = {key: value for key, value in self.variants.get(name, {}).items() if key != "method"}
+        if isinstance(changes.get("attack"), dict):
+            changes["attack"] = self.attack.as_json() | changes["attack"]
+        own = self.as_json() | changes | {"methods": [self.base(name)], "variants": {}}
+        return Search.model_validate_json(json.dumps(own))
 
 
 class Retrain(_Section):
@@ -167,6 +245,18 @@ class Params(_Section):
             raise ValueError(f"`seeds` names something twice: {list(self.seeds)}")
         return self
 
+    @model_validator(mode="after")
+    def _masks_to_take_after_are_found(self) -> Self:
+        search = self.search
+        for name in search.methods:
+            method, like = search.base(name), search.recipe(name).like
+            if method == "shuffled" and like is None:
+                raise ValueError(f"search.like: {name} shuffles the mask of another method, and must name it")
+            after = ("shuffled", "random")
+            if method in after and like is not None and (like not in search.methods or search.base(like) in after):
+                raise ValueError(f"search.like: {name} takes after {like!r}, which is none of the methods that choose")
+        return self
+
 
 def load(path: Path = Path("params.yaml")) -> Params:
     """Reads and validates a params.yaml; every fault found is in one InputError."""
@@ -203,17 +293,22 @@ def check_data(params: Params, described: dict[str, Any]) -> None:
 
 def _check_disk(params: Params, points: int, classes: int) -> None:
     """The dense kernel's views must fit the budget: the whole tensor of 781 batches of CIFAR-100 would be 128 GB."""
-    search, budget = params.search, params.kernel.disk_gb
-    row = search.batch * classes
-    views = {"full": row**2, "probe": search.epochs * search.probes * row, "diagonal": row}
-    size = {name: 4e-9 * (points // search.batch) * numbers for name, numbers in views.items()}
-    if size[search.estimator] > budget:
-        others = [f"`estimator: {name}` ({size[name]:.3g} GB)" for name in views if size[name] <= budget]
-        fewer = "fewer search.probes" if search.estimator == "probe" else "a smaller search.batch"
-        raise InputError(
-            f"params.yaml: search.estimator: {search.estimator} stores {size[search.estimator]:.3g} GB an "
-            f"initialisation, more than kernel.disk_gb: {budget:g}; choose {', '.join([*others, fewer])}, or raise it"
-        )
+    budget = params.kernel.disk_gb
+    for name in params.search.methods:
+        search = params.search.recipe(name)
+        if params.search.base(name) != "awt" or search.gamma == 0:
+            continue
+        row = search.batch * classes
+        views = {"full": row**2, "probe": search.epochs * search.probes * row, "residual": row, "diagonal": row}
+        size = {kind: 4e-9 * (points // search.batch) * numbers for kind, numbers in views.items()}
+        if size[search.estimator] > budget:
+            others = [f"`estimator: {kind}` ({size[kind]:.3g} GB)" for kind in views if size[kind] <= budget]
+            fewer = "fewer search.probes" if search.estimator == "probe" else "a smaller search.batch"
+            raise InputError(
+                f"params.yaml: search.estimator: {search.estimator} stores {size[search.estimator]:.3g} GB an "
+                f"initialisation ({name}), more than kernel.disk_gb: {budget:g}; "
+                f"choose {', '.join([*others, fewer])}, or raise it"
+            )
 
 
 def parse(raw: Any, source: str) -> Params:

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "models": BASE,
     "attacks": BASE | {"data", "models"},
     "kernels": BASE | {"data", "models", "attacks"},
-    "tickets": BASE | {"data", "models", "attacks", "kernels"},
+    "tickets": BASE | {"data", "models", "attacks", "kernels", "training"},
     "training": BASE | {"data", "models", "attacks", "kernels"},
     "evaluation": BASE | {"data", "models", "attacks", "kernels", "tickets", "training"},
     "report": {"errors", "artifacts", "params"},

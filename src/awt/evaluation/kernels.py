@@ -42,7 +42,7 @@ def requests(
     reference = PointSet("train", params.kernel.reference, points)
     found = {}
     for model in models:
-        mask = Source.of(artifacts / "masks" / model["file"])
+        mask = None if model["trains_all"] else Source.of(artifacts / "masks" / model["file"])
         weights = {
             "initial": Source.of(artifacts / "initial" / f"seed-{model['seed']}.npz"),
             "trained": Source.of(artifacts / "models" / model["file"]),

@@ -6,7 +6,7 @@ the dense network, its outputs on them, the views of its kernel that the estimat
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from awt.attacks.ball import ball
 from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import InputError
-from awt.kernels.estimators import Estimator, Masked, Probe, estimator
+from awt.kernels.estimators import Estimator, Masked, Probe, estimator, residual
 from awt.keys import generator, key
 from awt.models.network import Network, Weights, decode_weights, encode_weights
 from awt.models.zoo import build
@@ -28,13 +28,19 @@ HELD_OUT_BATCHES = 8
 HELD_OUT = Probe(8)  # the curves' estimator, whichever the search uses
 
 
+def initial_weights(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: θ₀ of a seed."""
+    dataset = decode(inputs["dataset"], "dataset.npz")
+    return {"initial.npz": encode_weights(build(Model.of(params["model"]), dataset).initialise(params["seed"]))}
+
+
 def dense_side(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: initial weights; and by batch, adversarial examples of the dense network and its outputs on them."""
+    """Cell: by batch, adversarial examples of the dense network (the teacher's weights) and its outputs on them."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     network = build(Model.of(params["model"]), dataset)
     threat = ball(Threat.of(params["threat"]), dataset.std)
     attack = Attack.of(params["attack"])
-    weights = network.initialise(params["seed"])
+    weights = decode_weights(inputs["teacher"], "teacher")
     indices = partition(len(dataset.train_y), params["batch"], params["seed"])
     base = key(params["seed"], "dense side", "attack")
     adversarial, outputs = [], []
@@ -45,8 +51,7 @@ def dense_side(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context:
         outputs.append(np.asarray(logits))
         context.progress(number + 1, len(indices))
         context.check_stop()
-    arrays = {"indices": indices, "adversarial": np.stack(adversarial), "outputs": np.stack(outputs)}
-    return {"initial.npz": encode_weights(weights), "dense.npz": encode_npz(arrays)}
+    return {"dense.npz": encode_npz({"adversarial": np.stack(adversarial), "outputs": np.stack(outputs)})}
 
 
 def partition(points: int, batch: int, seed: int) -> np.ndarray:
@@ -58,36 +63,50 @@ def partition(points: int, batch: int, seed: int) -> np.ndarray:
 
 
 def kernel_views(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: views of Θ₀(X, X̃₀) for the search, by epoch (one for all where the estimator has no fresh ones) and batch,
-    and for the curves, of some batches."""
+    """Cell: views of the dense kernel Θ(X, X̃) for the search, by epoch (one for all where the estimator has no fresh
+    ones; none where the search does not match kernels) and batch, and for the curves, of some batches."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     network = build(Model.of(params["model"]), dataset)
-    weights = decode_weights(inputs["initial"], "initial.npz")
+    weights = decode_weights(inputs["teacher"], "teacher")
     side = decode_npz(inputs["dense"], "dense.npz")
-    x, moved = jnp.asarray(dataset.train_x[side["indices"]]), jnp.asarray(side["adversarial"])
     seed, chosen = params["seed"], estimator(params["estimator"], params["probes"])
-    epochs = params["epochs"] if chosen.fresh else 1
+    indices = partition(len(dataset.train_y), params["batch"], seed)
+    outputs = jnp.asarray(side["outputs"])
+    batches = _Batches(
+        jnp.asarray(dataset.train_x[indices]),
+        jnp.asarray(side["adversarial"]),
+        jax.vmap(residual)(outputs, jnp.asarray(dataset.train_y[indices])),
+    )
+    epochs = 0 if not params["matched"] else params["epochs"] if chosen.fresh else 1
     found = []
     for epoch in range(epochs):
-        found.append(np.asarray(_views(chosen, network, weights, x, moved, search_key(seed, epoch))))
+        found.append(np.asarray(_views(chosen, network, weights, batches, search_key(seed, epoch))))
         context.progress(epoch + 1, epochs)
         context.check_stop()
-    first = slice(0, HELD_OUT_BATCHES)
-    held_out = _views(HELD_OUT, network, weights, x[first], moved[first], held_out_key(seed))
-    return {"views.npz": encode_npz({"search": np.stack(found), "held_out": np.asarray(held_out)})}
+    first = jax.tree.map(lambda array: array[:HELD_OUT_BATCHES], batches)
+    held_out = _views(HELD_OUT, network, weights, first, held_out_key(seed))
+    search = np.stack(found) if found else np.zeros((1, len(indices), 0), np.float32)
+    return {"views.npz": encode_npz({"search": search, "held_out": np.asarray(held_out)})}
+
+
+class _Batches(NamedTuple):
+    """By batch: points, their adversarial selves, the dense network's residuals on these."""
+
+    x: jax.Array
+    moved: jax.Array
+    residual: jax.Array
 
 
 @partial(jax.jit, static_argnames=("chosen", "network"))
-def _views(
-    chosen: Estimator, network: Network, weights: Weights, x: jax.Array, moved: jax.Array, key: jax.Array
-) -> jax.Array:
+def _views(chosen: Estimator, network: Network, weights: Weights, batches: _Batches, key: jax.Array) -> jax.Array:
     """The dense network's views by batch."""
 
-    def batch(number_x_moved: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        number, x, moved = number_x_moved
-        return chosen.views(Masked(network, weights), x, moved, batch_key(key, number))
+    def batch(numbered: tuple[jax.Array, _Batches]) -> jax.Array:
+        number, batch = numbered
+        dense = Masked(network, weights)
+        return chosen.views(dense, batch.x, batch.moved, batch_key(key, number), batch.residual)
 
-    return jax.lax.map(batch, (jnp.arange(x.shape[0]), x, moved))
+    return jax.lax.map(batch, (jnp.arange(len(batches.x)), batches))
 
 
 def search_key(seed: int, epoch: int) -> jax.Array:

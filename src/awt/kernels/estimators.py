@@ -34,7 +34,7 @@ class Full:
 
     fresh = False  # one view, whatever the key
 
-    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array, residual: jax.Array) -> jax.Array:
         """[1, n, n', k, k]"""
         return tangent_kernel(masked.network, masked.weights, x, moved, masked.mask, masked.projected)[None]
 
@@ -45,7 +45,7 @@ class Diagonal:
 
     fresh = False
 
-    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array, residual: jax.Array) -> jax.Array:
         """[1, n, k]"""
         kept = masked.mask, masked.projected
         return tangent_kernel(masked.network, masked.weights, x, moved, *kept, shape="diagonal")[None]
@@ -58,21 +58,49 @@ class Probe:
     probes: int
     fresh = True  # other signs under another key: a search cannot fit them
 
-    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array) -> jax.Array:
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array, residual: jax.Array) -> jax.Array:
         """[probes, n, k]"""
-        classes = jax.eval_shape(masked.network.apply, masked.weights, moved).shape[-1]
-        vectors = random_signs(key, (self.probes, len(moved), classes))
+        vectors = random_signs(key, (self.probes, *residual.shape))
         function, at = _function(masked)
         return jax.vmap(partial(kernel_product, function, at, x, moved))(vectors)
 
 
-Estimator = Full | Diagonal | Probe
+@dataclass(frozen=True)
+class Residual:
+    """‖(Θ − Θˢ)r‖² along r = ∇_f ℓ of the dense network, the one direction in which its training moves first."""
+
+    fresh = False
+
+    def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array, residual: jax.Array) -> jax.Array:
+        """[1, n, k]"""
+        function, at = _function(masked)
+        return kernel_product(function, at, x, moved, residual)[None]
+
+
+Estimator = Full | Diagonal | Probe | Residual
 
 
 def estimator(name: str, probes: int) -> Estimator:
     """The one that the parameters name."""
-    found: dict[str, Estimator] = {"full": Full(), "diagonal": Diagonal(), "probe": Probe(probes)}
+    found: dict[str, Estimator] = {
+        "full": Full(),
+        "diagonal": Diagonal(),
+        "probe": Probe(probes),
+        "residual": Residual(),
+    }
     return found[name]
+
+
+def residual(outputs: jax.Array, y: jax.Array) -> jax.Array:
+    """∇_f ℓ of the cross-entropy at the dense network's outputs, [n, k]: a batch's shape for the views of it and, for
+    `Residual`, the direction; the same for both networks."""
+    return jax.nn.softmax(outputs) - jax.nn.one_hot(y, outputs.shape[-1])
+
+
+def cosine_distance(views: jax.Array, dense_views: jax.Array) -> jax.Array:
+    """1 − Tr(ΘΘˢᵀ)/(‖Θ‖‖Θˢ‖), as the views see it: blind to the kernel's scale."""
+    scale = jnp.sqrt(jnp.sum(views**2) * jnp.sum(dense_views**2))
+    return 1.0 - jnp.sum(views * dense_views) / jnp.maximum(scale, 1e-30)
 
 
 def squared_distances(views: jax.Array, dense_views: jax.Array) -> jax.Array:

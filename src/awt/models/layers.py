@@ -116,12 +116,19 @@ class MaxPool:
     """2 × 2, stride 2; an odd last row or column is dropped. Of equal maxima the first gets the gradient."""
 
     def __call__(self, x: jax.Array) -> jax.Array:
+        windows = self.windows(x)
+        return jnp.sum(jnp.where(self.first(windows), windows, 0.0), axis=3)
+
+    def windows(self, x: jax.Array) -> jax.Array:
+        """What each pooled position sees: [n, h / 2, w / 2, 4, channels]."""
         n, height, width, channels = x.shape
         height, width = height // 2, width // 2
         windows = x[:, : 2 * height, : 2 * width].reshape(n, height, 2, width, 2, channels)
-        windows = windows.transpose(0, 1, 3, 5, 2, 4).reshape(n, height, width, channels, 4)
-        first = jax.nn.one_hot(jnp.argmax(jax.lax.stop_gradient(windows), axis=-1), 4, dtype=bool)
-        return jnp.sum(jnp.where(first, windows, 0.0), axis=-1)
+        return windows.transpose(0, 1, 3, 2, 4, 5).reshape(n, height, width, 4, channels)
+
+    def first(self, windows: jax.Array) -> jax.Array:
+        """Which entry of a window is its (first) maximum: boolean, of the windows' shape."""
+        return jax.nn.one_hot(jnp.argmax(jax.lax.stop_gradient(windows), axis=3), 4, axis=3, dtype=bool)
 
 
 @dataclass(frozen=True)

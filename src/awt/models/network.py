@@ -10,7 +10,7 @@ import numpy as np
 
 from awt.artifacts import Arrays, Buffer, decode_npz, encode_npz
 from awt.keys import key
-from awt.models.layers import Conv, Dense, Layer, LayerWeights, Weighted
+from awt.models.layers import Conv, Dense, Layer, LayerWeights, MaxPool, Relu, Weighted
 
 Weights = dict[str, LayerWeights]
 Masks = dict[str, jax.Array]  # boolean, one a kernel; biases are never pruned
@@ -29,6 +29,10 @@ class Network:
     @property
     def kernel_shapes(self) -> dict[str, tuple[int, ...]]:
         return {layer.name: layer.kernel_shape for layer in self.weighted}
+
+    def everything(self) -> Masks:
+        """The mask that prunes nothing."""
+        return {name: jnp.ones(shape, bool) for name, shape in self.kernel_shapes.items()}
 
     def initialise(self, seed: int) -> Weights:
         """θ₀; a layer's weights depend on the seed and its name alone."""
@@ -50,18 +54,40 @@ class Network:
         """Logits, and each weighted layer's input features; taps are added to the layers' outputs.
 
         The gradient with respect to a tap is what is back-propagated to that layer: with the features, all that the
-        layer's part of a tangent kernel is made of.
+        layer's part of a tangent kernel is made of. A convolution of few inputs is tapped after its ReLU and pooling,
+        which leave a quarter of the outputs: its features are those of the patch, and of the bias, that each pooled
+        unit depends on, [n, h / 2, w / 2, size * size * in + 1, out].
         """
         features = {}
-        for layer in self.layers:
-            if isinstance(layer, Dense | Conv):
-                features[layer.name] = layer.features(x)
-                # not `apply`: outside of loops, gradients pass through lax.conv 4 to 9 times faster than through shifts
-                x = (layer.convolve if isinstance(layer, Conv) else layer.apply)(weights[layer.name], x)
-                x = x + taps[layer.name] if layer.name in taps else x
-            else:
+        layers = list(self.layers)
+        while layers:
+            layer = layers.pop(0)
+            if not isinstance(layer, Dense | Conv):
                 x = layer(x)
+                continue
+            seen = layer.features(x)
+            # not `apply`: outside of loops, gradients pass through lax.conv 4 to 9 times faster than through shifts
+            x = (layer.convolve if isinstance(layer, Conv) else layer.apply)(weights[layer.name], x)
+            if isinstance(layer, Conv) and layers[:2] == [Relu(), MaxPool()] and self._pooled_is_less(layer):
+                del layers[:2]
+                seen, x = _pooled(seen, x)
+            features[layer.name] = seen
+            x = x + taps[layer.name] if layer.name in taps else x
         return x, features
+
+    def _pooled_is_less(self, layer: Conv) -> bool:
+        """Whether features for each pooled unit are fewer numbers than what is back-propagated to its whole window."""
+        return layer.size**2 * layer.inputs < 4 * self.weighted[-1].units
+
+
+def _pooled(patches: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Features and outputs of a convolution's pooled units, of its patches and outputs."""
+    pool = MaxPool()
+    windows = pool.windows(x)
+    counts = pool.first(windows) & (windows > 0)
+    with_bias = jnp.concatenate([patches, jnp.ones_like(patches[..., :1])], axis=-1)
+    seen = jnp.sum(pool.windows(with_bias)[..., None] * counts[..., None, :], axis=3)
+    return seen, jnp.sum(jnp.where(counts, windows, 0.0), axis=3)
 
 
 def apply_mask(weights: Weights, mask: Masks) -> Weights:

@@ -125,7 +125,7 @@ def _missing(inputs: Inputs) -> list[str]:
     found = set(zip(inputs.results["method"], inputs.results["density"], strict=True))
     missing = []
     for method in search.methods:
-        named = (1.0,) if method == "dense" else search.densities
+        named = (1.0,) if search.base(method) == "dense" else search.densities
         lacking = [words.density(density) for density in named if (method, density) not in found]
         if lacking:
             missing.append(f"{method} at {words.listed(lacking)}")

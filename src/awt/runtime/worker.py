@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from awt.artifacts import Buffer, sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
+from awt.runtime import memory
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import available, pin
@@ -110,6 +111,7 @@ def _prepare_device(task: Task) -> str:
     os.environ["XLA_FLAGS"] = task.xla_flags
     if backend == "cpu":
         pin(task.threads)
+        memory.keep()
         os.environ["JAX_PLATFORMS"] = "cpu"
     else:
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -1,7 +1,9 @@
 """Adversarial winning tickets: the mask under which outputs and tangent kernel stay close to the dense network's.
 
-L = (1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² + (γ²/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F + β‖m⊙w‖², minimised over student weights w
-with Adam; every so many steps the mask becomes the largest |w|. X̃ˢ attacks the current student.
+L = target distance + γ² kernel distance + β‖m⊙w‖², minimised over student weights w with Adam; every so many steps the
+mask becomes the largest |w|. As published, with the dense network at its initial weights θ₀, the distances are
+(1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² and (1/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F, X̃ˢ attacking the current student. A teacher
+trained a little way takes the place of θ₀, there and as the student's first weights; the ticket still trains from θ₀.
 """
 
 from collections.abc import Callable
@@ -17,12 +19,20 @@ import optax
 from awt.attacks.ball import Ball
 from awt.attacks.pgd import pgd
 from awt.kernels.dense_side import HELD_OUT, batch_key, held_out_key, search_key
-from awt.kernels.estimators import Estimator, Masked, estimator, mean_and_error, squared_distances
+from awt.kernels.estimators import (
+    Estimator,
+    Masked,
+    cosine_distance,
+    estimator,
+    mean_and_error,
+    residual,
+    squared_distances,
+)
 from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.params import Attack
 from awt.runtime.resume import Loop, Row, run
-from awt.tickets.masks import magnitudes, select
+from awt.tickets.masks import annealed, magnitudes, select, shares, uniform
 from awt.tickets.setting import Setting, Ticket
 
 
@@ -35,6 +45,8 @@ class Recipe:
     attack: Attack
     learning_rate: float
     mask_every: int
+    target: str
+    distance: str
     estimator: Estimator
     projected: bool
     match_kernel: bool
@@ -61,47 +73,56 @@ class Student(NamedTuple):
 class Pressure(NamedTuple):
     """What differs between searches of a grid, as numbers: they share one compiled program."""
 
-    kept: jax.Array
+    kept: jax.Array  # by mask: the first, and after each so many steps
     gamma: float
     decay: float
 
 
 def awt(setting: Setting) -> Ticket:
     search = setting.search
+    assert setting.teacher is not None
+    assert setting.outputs is not None
     recipe = Recipe(
         setting.network,
         setting.threat,
         search.attack,
         search.learning_rate,
         search.mask_every,
+        search.target,
+        search.distance,
         estimator(search.estimator, search.probes),
         search.projected,
         match_kernel=search.gamma > 0,
     )
-    pressure = Pressure(setting.kept, search.gamma, search.decay / setting.density)
-    outputs, views = jnp.asarray(setting.dense_side["outputs"]), setting.views["search"]
-    views_at = lru_cache(1)(lambda number: jnp.asarray(views[number]))  # to the device once an epoch at most
-    mask = select(magnitudes(setting.initial), pressure.kept)
-    optimiser = jax.jit(optax.adam(search.learning_rate).init)(setting.initial)
-    student = Student(setting.initial, optimiser, mask, mask)
+    (x, y), outputs, views = setting.batches, setting.outputs, setting.views["search"]
     number = len(outputs)
+    updates = search.epochs * number // search.mask_every
+    kept = jnp.asarray(annealed(setting.network.kernel_shapes, setting.density, search.scope, updates, search.anneal))
+    pressure = Pressure(kept, search.gamma, search.decay / setting.density)
+    views_at = lru_cache(1)(lambda number: jnp.asarray(views[number]))  # to the device once an epoch at most
+    scores = {"magnitude": magnitudes(setting.teacher), "random": uniform(setting.network, setting.seed)}
+    mask = select(scores[search.initial_mask], kept[0])
+    optimiser = jax.jit(optax.adam(search.learning_rate).init)(setting.teacher)
+    student = Student(setting.teacher, optimiser, mask, mask)
     attack_key = key(setting.seed, "search", "attack")
 
     def advance(state: Student, epoch: int, start: int, stop: int) -> Student:
-        batches = Batches(setting.x, setting.y, outputs, views_at(epoch % len(views)))
+        batches = Batches(x, y, outputs, views_at(epoch % len(views)))
         order = generator(setting.seed, "search", "order", epoch).permutation(number)
         keys = search_key(setting.seed, epoch), jax.random.fold_in(attack_key, epoch)
         return _advance(recipe, pressure, batches, state, order, keys, epoch * number, start, stop)
 
-    measure = _measure_held_out(recipe, setting)
+    held_out = Batches(x, y, outputs, jnp.asarray(setting.views["held_out"]))
+    measure = _measure_held_out(recipe, held_out, setting.seed)
 
     def close_epoch(state: Student, epoch: int) -> tuple[Student, Row]:
         row = measure(state.weights, state.mask) | {"changed": _changed(state.mask, state.mask_before)}
-        return state._replace(mask_before=state.mask), row
+        return state._replace(mask_before=state.mask), row | shares(state.mask)
 
-    first = {"epoch": 0.0, **measure(student.weights, student.mask), "changed": 0.0}
+    first = {"epoch": 0.0, **measure(student.weights, student.mask), "changed": 0.0, **shares(mask)}
     student, rows = run(Loop(search.epochs, number, advance, close_epoch), student, setting.context)
-    return Ticket(student.mask, [first, *rows])
+    start = apply_mask(student.weights, student.mask) if search.start == "searched" else None
+    return Ticket(student.mask, [first, *rows], start)
 
 
 @partial(jax.jit, static_argnames="recipe")
@@ -134,20 +155,23 @@ def _advance(
         )
 
         def loss(weights: Weights) -> jax.Array:
-            value = target_distance(function(weights, moved), batch.outputs)
+            value = TARGETS[recipe.target](function(weights, moved), batch.outputs)
             if recipe.match_kernel:
                 subject = Masked(recipe.network, weights, student.mask, recipe.projected)
-                views = recipe.estimator.views(subject, batch.x, moved, batch_key(views_key, index))
-                value += pressure.gamma**2 * kernel_distances(views, batch.views).mean()
+                views = recipe.estimator.views(
+                    subject, batch.x, moved, batch_key(views_key, index), residual(batch.outputs, batch.y)
+                )
+                value += pressure.gamma**2 * DISTANCES[recipe.distance](views, batch.views)
             kept = apply_mask(weights, student.mask)
             return value + pressure.decay * sum(jnp.sum(layer["kernel"] ** 2) for layer in kept.values())
 
         updates, state = optimiser.update(jax.grad(loss)(student.weights), student.optimiser)
         # a pruned weight keeps its stored value: Adam's momentum must not carry it on
         weights = optax.apply_updates(student.weights, apply_mask(updates, student.mask))
+        done = steps_before + number + 1
         mask = jax.lax.cond(
-            (steps_before + number + 1) % recipe.mask_every == 0,
-            lambda: select(magnitudes(weights), pressure.kept),
+            done % recipe.mask_every == 0,
+            lambda: select(magnitudes(weights), pressure.kept[done // recipe.mask_every]),
             lambda: student.mask,
         )
         return Student(weights, state, mask, student.mask_before)
@@ -164,9 +188,24 @@ def target_distance(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
     return jnp.sum((outputs - dense_outputs) ** 2) / len(outputs)
 
 
+def reverse_kl(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
+    """(1/N) Σ KL(pˢ‖p): what the sparse network is sure of must be so for the dense one."""
+    sparse, dense = jax.nn.log_softmax(outputs), jax.nn.log_softmax(dense_outputs)
+    return jnp.sum(jnp.exp(sparse) * (sparse - dense)) / len(outputs)
+
+
+def loss_gradient_distance(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
+    """(1/N)‖∇_f ℓ(f) − ∇_f ℓ(fˢ)‖² of the cross-entropy: the labels cancel."""
+    return target_distance(jax.nn.softmax(outputs), jax.nn.softmax(dense_outputs))
+
+
 def kernel_distances(views: jax.Array, dense_views: jax.Array) -> jax.Array:
     """(1/N²)‖Θ₀ − Θˢ‖²_F, an estimate a view."""
     return squared_distances(views, dense_views) / views.shape[1] ** 2
+
+
+TARGETS = {"squared": target_distance, "reverse_kl": reverse_kl, "loss_gradient": loss_gradient_distance}
+DISTANCES = {"frobenius": lambda views, dense: kernel_distances(views, dense).mean(), "cosine": cosine_distance}
 
 
 def _changed(mask: Masks, before: Masks) -> float:
@@ -176,13 +215,11 @@ def _changed(mask: Masks, before: Masks) -> float:
     return fresh / sum(int(kept.sum()) for kept in now.values())
 
 
-def _measure_held_out(recipe: Recipe, setting: Setting) -> Callable[[Weights, Masks], Row]:
-    """Measures a student on some batches with probes that the search never sees."""
-    held_out = setting.views["held_out"]
-    first = slice(0, len(held_out))
-    outputs = jnp.asarray(setting.dense_side["outputs"][first])
-    batches = Batches(setting.x[first], setting.y[first], outputs, jnp.asarray(held_out))
-    keys = held_out_key(setting.seed), key(setting.seed, "search", "held-out attack")
+def _measure_held_out(recipe: Recipe, batches: Batches, seed: int) -> Callable[[Weights, Masks], Row]:
+    """Measures a student on the first batches with probes that the search never sees: the published distances, whatever
+    the search minimises."""
+    batches = jax.tree.map(lambda array: array[: len(batches.views)], batches)
+    keys = held_out_key(seed), key(seed, "search", "held-out attack")
 
     def measure(weights: Weights, mask: Masks) -> Row:
         targets, kernels = _distances(recipe, batches, keys, weights, mask)
@@ -209,7 +246,8 @@ def _distances(
         attack_here = jax.random.fold_in(attack_key, number)
         moved = pgd(partial(function, weights), recipe.threat, recipe.attack, batch.x, batch.y, attack_here)
         subject = Masked(recipe.network, weights, mask, recipe.projected)
-        views = HELD_OUT.views(subject, batch.x, moved, batch_key(views_key, number))
+        direction = residual(batch.outputs, batch.y)
+        views = HELD_OUT.views(subject, batch.x, moved, batch_key(views_key, number), direction)
         return target_distance(function(weights, moved), batch.outputs), kernel_distances(views, batch.views)
 
     return jax.lax.map(batch, (jnp.arange(len(batches.x)), batches))

@@ -8,56 +8,76 @@ import numpy as np
 import pandas as pd
 
 from awt.artifacts import FORMAT_VERSION, Buffer, decode_npz, encode_csv, encode_json
-from awt.attacks.ball import ball
+from awt.attacks.ball import Ball, ball
 from awt.data.dataset import decode
 from awt.errors import WorkError
-from awt.models.network import Masks, decode_weights, encode_mask
+from awt.kernels.dense_side import partition
+from awt.models.network import Masks, decode_mask, decode_weights, encode_mask, encode_weights
 from awt.models.zoo import build
 from awt.params import Model, Search, Threat
 from awt.runtime import Context
 from awt.tickets.masks import total_kept
 from awt.tickets.registry import METHODS
-from awt.tickets.setting import Setting
+from awt.tickets.setting import Setting, Ticket
 
-CURVE = ["epoch", "target_distance", "kernel_distance", "kernel_distance_error", "changed"]
+NO_ATTACK = Ball("linf", 0.0, (1.0,), clip=True)
+CURVE = ["epoch", "target_distance", "kernel_distance", "kernel_distance_error", "changed", "kept"]
 
 
 def find_mask(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: mask.npz, mask.json (counts) and curve.csv of a method, a density and a seed."""
-    dataset = decode(inputs["dataset"], "dataset.npz")
-    side = decode_npz(inputs["dense"], "dense.npz")
-    setting = Setting(
+    """Cell: mask.npz, mask.json (counts) and curve.csv of a method, a density and a seed; start.npz where the method
+    says what training starts from."""
+    setting = make_setting(params, inputs, context)
+    ticket = METHODS[params["method"]](setting)
+    about = describe(ticket)
+    _check(about, setting)
+    about |= {name: params[name] for name in ("density", "seed")}
+    columns = [*CURVE, *(f"kept {name}" for name in sorted(ticket.mask))]
+    files = {
+        "mask.npz": encode_mask(ticket.mask),
+        "mask.json": encode_json(about | {"format_version": FORMAT_VERSION}),
+        "curve.csv": encode_csv(pd.DataFrame(ticket.curve, columns=columns)),
+    }
+    return files if ticket.start is None else files | {"start.npz": encode_weights(ticket.start)}
+
+
+def make_setting(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> Setting:
+    """What a method is given, of a cell's parameters and files."""
+    dataset, search = decode(inputs["dataset"], "dataset.npz"), Search.of_some(params["search"])
+    batch = params["search"].get("batch")
+    return Setting(
         network=build(Model.of(params["model"]), dataset),
         initial=decode_weights(inputs["initial"], "initial.npz"),
         density=params["density"],
         seed=params["seed"],
-        search=Search.of(params["search"]),
-        threat=ball(Threat.of(params["threat"]), dataset.std),
-        x=jnp.asarray(dataset.train_x[side["indices"]]),
-        y=jnp.asarray(dataset.train_y[side["indices"]]),
-        dense_side=side,
-        views=decode_npz(inputs["views"], "views.npz"),
+        search=search,
+        threat=ball(Threat.of(params["threat"]), dataset.std)
+        if "threat" in params
+        else Ball("linf", 0.0, (1.0,), True),
+        dataset=dataset,
         context=context,
+        indices=None if batch is None else partition(len(dataset.train_y), batch, params["seed"]),
+        teacher=decode_weights(inputs["teacher"], "teacher.npz") if "teacher" in inputs else None,
+        outputs=jnp.asarray(decode_npz(inputs["dense"], "dense.npz")["outputs"]) if "dense" in inputs else None,
+        views=decode_npz(inputs["views"], "views.npz") if "views" in inputs else {},
+        other=decode_mask(inputs["other"], "mask.npz") if "other" in inputs else None,
     )
-    ticket = METHODS[params["method"]](setting)
-    about = describe(ticket.mask)
-    _check(about, setting)
-    about |= {name: params[name] for name in ("method", "density", "seed")}
-    return {
-        "mask.npz": encode_mask(ticket.mask),
-        "mask.json": encode_json(about | {"format_version": FORMAT_VERSION}),
-        "curve.csv": encode_csv(pd.DataFrame(ticket.curve, columns=CURVE)),
-    }
 
 
-def describe(mask: Masks) -> dict[str, Any]:
-    """Counts of a mask, whole and by layer."""
-    layers = {name: {"kept": int(np.sum(np.asarray(kept))), "size": int(kept.size)} for name, kept in mask.items()}
+def describe(ticket: Ticket) -> dict[str, Any]:
+    """Counts of a ticket's mask, whole and by layer, and how it is to be trained."""
+    layers = _counts(ticket.mask)
     return {
         "kept": sum(layer["kept"] for layer in layers.values()),
         "total": sum(layer["size"] for layer in layers.values()),
         "layers": layers,
+        "start": "rewind" if ticket.start is None else "searched",
+        "trains_all": ticket.trains_all,
     }
+
+
+def _counts(mask: Masks) -> dict[str, dict[str, int]]:
+    return {name: {"kept": int(np.sum(np.asarray(kept))), "size": int(kept.size)} for name, kept in mask.items()}
 
 
 def _check(about: dict[str, Any], setting: Setting) -> None:

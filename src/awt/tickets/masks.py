@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from awt.errors import InputError
-from awt.models.network import Masks, Weights
+from awt.keys import key
+from awt.models.network import Masks, Network, Weights
+from awt.runtime.resume import Row
 
 Scope = Literal["layer", "global", "erk"]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -34,6 +36,19 @@ def counts(shapes: Shapes, density: float, scope: Scope) -> np.ndarray:
     sizes = np.array([math.prod(shape) for shape in shapes.values()])
     shares = sizes * density if scope == "layer" else _erdos_renyi(shapes, total)
     return _largest_remainder(shares, sizes, total)
+
+
+def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: float) -> np.ndarray:
+    """`counts` by mask of a search, [updates + 1, …]: the first mask, and after each update.
+
+    With a share above 0 the density falls from 1 along a cubic, over this share of the updates, to the one asked for.
+    """
+
+    def density_at(update: int) -> float:
+        left = max(0.0, 1.0 - update / (share * updates)) if share * updates > 0 else 0.0
+        return density + (1.0 - density) * left**3
+
+    return np.stack([counts(shapes, density_at(update), scope) for update in range(updates + 1)])
 
 
 def _erdos_renyi(shapes: Shapes, total: int) -> np.ndarray:
@@ -92,6 +107,25 @@ def _raise_best(score: jax.Array) -> jax.Array:
 def _top(score: jax.Array, kept: jax.Array) -> jax.Array:
     order = jnp.argsort(-score, stable=True)
     return jnp.zeros(score.shape, bool).at[order].set(jnp.arange(score.size) < kept)
+
+
+def uniform(network: Network, seed: int) -> Masks:
+    """Scores by chance."""
+    return {
+        name: jax.random.uniform(key(seed, "random mask", name), shape) for name, shape in network.kernel_shapes.items()
+    }
+
+
+def layer_counts(mask: Masks) -> jax.Array:
+    """How many weights each layer of a mask keeps, as `select` takes it."""
+    return jnp.stack([jnp.sum(mask[name]) for name in sorted(mask)])
+
+
+def shares(mask: Masks) -> Row:
+    """The share of weights kept, whole and by layer."""
+    kept = {name: int(np.sum(np.asarray(layer))) for name, layer in mask.items()}
+    whole = sum(kept.values()) / sum(layer.size for layer in mask.values())
+    return {"kept": whole} | {f"kept {name}": kept[name] / mask[name].size for name in sorted(mask)}
 
 
 def magnitudes(weights: Weights) -> Masks:

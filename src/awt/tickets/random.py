@@ -1,13 +1,9 @@
-"""A random mask: the honest floor under every method."""
+"""A random mask: the honest floor under every method; with `like`, at the layer densities of another method's mask."""
 
-import jax
-
-from awt.keys import key
-from awt.tickets.masks import select
+from awt.tickets.masks import layer_counts, select, uniform
 from awt.tickets.setting import Setting, Ticket
 
 
 def random(setting: Setting) -> Ticket:
-    shapes = setting.network.kernel_shapes
-    scores = {name: jax.random.uniform(key(setting.seed, "random mask", name), shape) for name, shape in shapes.items()}
-    return Ticket(select(scores, setting.kept))
+    kept = setting.kept if setting.other is None else layer_counts(setting.other)
+    return Ticket(select(uniform(setting.network, setting.seed), kept))

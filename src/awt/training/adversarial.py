@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from awt.attacks.ball import Ball
@@ -54,15 +55,14 @@ def train(
     if steps == 0:
         raise InputError(f"retrain.batch: {retrain.batch} is more than the {len(dataset.train_y)} training points")
     recipe = Recipe(network, threat, retrain.attack, retrain.learning_rate)
-    state = _start(recipe, initial, mask)
+    state = start(recipe, initial, mask)
     x, y = jnp.asarray(dataset.train_x), jnp.asarray(dataset.train_y)
     attack_key = key(seed, "retrain", "attack")
     validate = _validation(recipe, dataset, key(seed, "retrain", "validation"))
 
     def advance(state: State, epoch: int, start: int, stop: int) -> State:
-        order = generator(seed, "retrain", "order", epoch).permutation(len(y))[: steps * retrain.batch]
-        batches = order.reshape(steps, retrain.batch)
-        return _advance(recipe, mask, x, y, batches, jax.random.fold_in(attack_key, epoch), state, start, stop)
+        batches = shuffled_batches(seed, epoch, len(y), retrain.batch)
+        return advance_epoch(recipe, mask, x, y, batches, jax.random.fold_in(attack_key, epoch), state, start, stop)
 
     def close_epoch(state: State, epoch: int) -> tuple[State, Row]:
         points = steps * retrain.batch
@@ -74,14 +74,20 @@ def train(
     return state.weights, rows
 
 
+def shuffled_batches(seed: int, epoch: int, points: int, batch: int) -> np.ndarray:
+    """Point indices [steps, batch] in an epoch's own order; the ragged rest is left out."""
+    steps = points // batch
+    return generator(seed, "retrain", "order", epoch).permutation(points)[: steps * batch].reshape(steps, batch)
+
+
 @partial(jax.jit, static_argnames="recipe")
-def _start(recipe: Recipe, initial: Weights, mask: Masks) -> State:
+def start(recipe: Recipe, initial: Weights, mask: Masks) -> State:
     weights = apply_mask(initial, mask)
     return State(weights, optax.adam(recipe.learning_rate).init(weights), jnp.zeros(()), jnp.zeros((), jnp.int32))
 
 
 @partial(jax.jit, static_argnames="recipe")
-def _advance(
+def advance_epoch(
     recipe: Recipe,
     mask: Masks,
     x: jax.Array,

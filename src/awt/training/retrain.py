@@ -18,13 +18,14 @@ CURVE = ["epoch", "loss", "train_adversarial", "validation_natural", "validation
 
 
 def retrain(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: model.npz and curve.csv of a mask trained adversarially from the initial weights."""
+    """Cell: model.npz and curve.csv of a mask, or without one of the dense network, trained adversarially from its
+    starting weights."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     network = build(Model.of(params["model"]), dataset)
     weights, rows = train(
         network,
         decode_weights(inputs["initial"], "initial.npz"),
-        decode_mask(inputs["mask"], "mask.npz"),
+        decode_mask(inputs["mask"], "mask.npz") if "mask" in inputs else network.everything(),
         dataset,
         ball(Threat.of(params["threat"]), dataset.std),
         Retrain.of(params["retrain"]),
