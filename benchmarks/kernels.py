@@ -2,27 +2,21 @@
 
 Each comparison runs in a process of its own, ours, the rival and a matrix product in turn, so that ratios hold on a
 noisy machine and a rival that runs out of memory costs only its own comparison. The last line printed is JSON:
-speed-ups are the rival's median time ÷ ours, against its fastest implementation, at the worst density.
+speed-ups are the rival's time ÷ ours, the median over the rounds, of its fastest implementation at the worst density.
 """
 
 import argparse
 import json
 import math
-import resource
 import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-MEMORY_GB = 16  # a rival that needs more counts as null
-MINUTES = 15  # and so does one that takes longer
+from sidebyside import MEMORY_GB, MINUTES, in_own_process, in_turn, limit_memory, rival_function
+
 DENSITIES = (0.018, 0.17, 0.5)
 BATCH = {"mlp": 64, "cnn": 16}
 PROBES = 2
-TURN = 0.5  # seconds that a contender's turn lasts at least
 CASES = ["mlp unmasked", "mlp masked", "cnn unmasked", "cnn masked", "cnn probe"]
 
 
@@ -38,23 +32,10 @@ def main() -> None:
     print(f"{'case':14}{'rival':>24}{'density':>9}{'rival ms':>11}{'ours ms':>10}{'speed-up':>10}{'of GEMM':>9}")
     for case in CASES:
         for implementation in (1, 2, 3):
-            rows = found[case, implementation] = in_own_process(case, implementation, arguments.rounds)
+            words = ["--rounds", str(arguments.rounds), "--case", case, str(implementation)]
+            rows = found[case, implementation] = in_own_process(__file__, words)
             show(case, implementation, rows)
     print(json.dumps(summary(found)))
-
-
-def in_own_process(case: str, implementation: int, rounds: int) -> list[dict[str, Any]] | None:
-    """The rows of a comparison, or None when it did not fit in memory or time."""
-    words = [sys.executable, __file__, "--rounds", str(rounds), "--case", case, str(implementation)]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60 * MINUTES, check=False)
-    except subprocess.TimeoutExpired:
-        return None
-    if done.returncode == 0:
-        return json.loads(done.stdout.splitlines()[-1])
-    if done.returncode < 0 or "RESOURCE_EXHAUSTED" in done.stderr or "MemoryError" in done.stderr:
-        return None
-    raise SystemExit(f"{case}: {done.stderr}")
 
 
 def show(case: str, implementation: int, rows: list[dict[str, Any]] | None) -> None:
@@ -65,7 +46,7 @@ def show(case: str, implementation: int, rows: list[dict[str, Any]] | None) -> N
         density = "–" if row["density"] is None else f"{row['density']:g}"
         print(
             f"{case:14}{rival:>24}{density:>9}{1e3 * row['rival']:11.1f}{1e3 * row['ours']:10.1f}"
-            f"{row['rival'] / row['ours']:10.2f}{row['gemm_share']:9.0%}",
+            f"{row['speedup']:10.2f}{row['gemm_share']:9.0%}",
             flush=True,
         )
 
@@ -76,7 +57,7 @@ NAMES = {1: "Jacobian contraction", 2: "NTK-vector products", 3: "structured der
 def summary(found: dict[tuple[str, int], list[dict[str, Any]] | None]) -> dict[str, float | None]:
     def speedup(case: str) -> float | None:
         """Over the fastest rival, at the worst density; None when no rival ran."""
-        ratios = [row["rival"] / row["ours"] for i in NAMES for row in found[case, i] or ()]
+        ratios = [row["speedup"] for i in NAMES for row in found[case, i] or ()]
         return round(min(ratios), 2) if ratios else None
 
     def share(case: str) -> float | None:
@@ -97,7 +78,7 @@ def summary(found: dict[tuple[str, int], list[dict[str, Any]] | None]) -> dict[s
 
 def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]:
     """Ours, one implementation of the rival's, and a matrix product, in turn."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_GB * 10**9,) * 2)
+    limit_memory()
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -123,11 +104,14 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
 
     if kind == "probe":
         dense = Masked(network, weights)
-        views = {chosen: chosen.views(dense, x, other, jax.random.key(0)) for chosen in (Probe(PROBES), Full())}
+        direction = jnp.zeros((n, 10))  # of which the probe needs the shape
+        views = {
+            chosen: chosen.views(dense, x, other, jax.random.key(0), direction) for chosen in (Probe(PROBES), Full())
+        }
 
         def our_loss(weights: Any, mask: Any) -> jax.Array:
             subject = Masked(network, weights, mask)
-            found = Probe(PROBES).views(subject, x, other, jax.random.key(0))
+            found = Probe(PROBES).views(subject, x, other, jax.random.key(0), direction)
             return squared_distances(found, views[Probe(PROBES)]).mean()
 
         def rival_loss(weights: Any, mask: Any) -> jax.Array:
@@ -147,50 +131,18 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
         if density is not None:
             mask = {name: jnp.asarray(rng.random(shape) < density) for name, shape in network.kernel_shapes.items()}
         contenders = [partial(product, square), partial(ours, weights, mask), partial(rival, weights, mask)]
-        times = in_turn(contenders, rounds)
-        rate = flops(network, n, masked=mask is not None) / times[1]
-        share = rate / (2 * side**3 / times[0])
-        rows.append({"density": density, "ours": times[1], "rival": times[2], "gemm_share": share})
+        gemm, ours_times, rival_times = in_turn(contenders, rounds)
+        work = flops(network, n, masked=mask is not None) / (2 * side**3)
+        rows.append(
+            {
+                "density": density,
+                "ours": statistics.median(ours_times),
+                "rival": statistics.median(rival_times),
+                "speedup": statistics.median(b / a for a, b in zip(ours_times, rival_times, strict=True)),
+                "gemm_share": work * statistics.median(g / a for g, a in zip(gemm, ours_times, strict=True)),
+            }
+        )
     return rows
-
-
-def in_turn(contenders: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """Median seconds of each, after one run apart that compiles; a turn of a fast one is several runs."""
-    import jax
-
-    for contender in contenders:
-        jax.block_until_ready(contender())
-    times: list[list[float]] = [[] for _ in contenders]
-    for _ in range(rounds):
-        for contender, found in zip(contenders, times, strict=True):
-            runs, began = 0, time.perf_counter()
-            while not runs or time.perf_counter() - began < TURN:
-                jax.block_until_ready(contender())
-                runs += 1
-            found.append((time.perf_counter() - began) / runs)
-    return [statistics.median(found) for found in times]
-
-
-def rival_function(network: Any, mask: Any) -> Callable[[Any, Any], Any]:
-    """The same function as neural-tangents takes it best: library convolutions and pooling, masks as products."""
-    import jax
-
-    from awt.models.layers import Conv, MaxPool
-
-    def function(weights: Any, x: Any) -> Any:
-        for layer in network.layers:
-            if hasattr(layer, "name"):
-                own = weights[layer.name]
-                if mask is not None:
-                    own = own | {"kernel": own["kernel"] * mask[layer.name]}
-                x = (layer.convolve if isinstance(layer, Conv) else layer.apply)(own, x)
-            elif isinstance(layer, MaxPool):
-                x = jax.lax.reduce_window(x, -float("inf"), jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-            else:
-                x = layer(x)
-        return x
-
-    return function
 
 
 def flops(network: Any, n: int, masked: bool) -> float:

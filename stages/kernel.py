@@ -6,20 +6,18 @@ from pathlib import Path
 from awt.artifacts import read_json
 from awt.data.dataset import described
 from awt.errors import run
-from awt.kernels.cells import (
-    PointSet,
-    Request,
-    Subject,
+from awt.kernels.cells import PointSet, Request, Subject, points_cell
+from awt.kernels.dense_cells import (
     dense_side_cell,
+    has_dense_side,
+    has_teacher,
     initial_cell,
-    points_cell,
     teacher_cell,
     views_cell,
 )
 from awt.kernels.service import compute
 from awt.runtime import Source
 from awt.stage import ARTIFACTS, Stage, stage
-from awt.tickets.cells import has_dense_side, has_teacher
 
 DATA = ARTIFACTS / "data"
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from awt.artifacts import FORMAT_VERSION, curves, decode_json, encode_csv, encode_json, write
 from awt.errors import run
+from awt.kernels.dense_cells import has_dense_side, has_teacher
 from awt.params import Params
 from awt.runtime import Entry, Source
 from awt.stage import ARTIFACTS, stage
-from awt.tickets.cells import Name, grid, has_dense_side, has_teacher, mask_cell, takes_after
+from awt.tickets.cells import Name, grid, mask_cell, takes_after
 
 
 def inputs_of(params: Params, name: Name, masks: dict[Name, Entry]) -> dict[str, Source]:

@@ -51,6 +51,20 @@ def test_every_knob_has_a_comment():
         ("search.densities", [], "search.densities"),
         ("search.densities", [0.1, 0.1], "`densities` names something twice"),
         ("search.methods", ["magnitud"], "did you mean `magnitude`?"),
+        (
+            "search.methods",
+            ["zzz"],
+            "search: `methods` names 'zzz', neither a method nor one of `variants`; known: ",
+        ),
+        ("search.variants", {"awt": {"method": "awt"}}, "search: variants.awt: a variant needs a name of its own"),
+        ("search.variants", {"a/b": {"method": "awt"}}, "search: variants.a/b: a variant needs a name of its own"),
+        ("search.variants", {"x": {"gamma": 0}}, "search: variants.x.method: None is not one of awt, concrete"),
+        ("search.variants", {"x": {"method": "awt", "gama": 0}}, "variants.x.gama: unknown key; did you mean `gamma`?"),
+        ("search.variants", {"x": {"method": "awt", "densities": [0.5]}}, "variants.x.densities: unknown key"),
+        ("search.variants", {"x": {"method": "awt", "gamma": -1}}, "variants.x.gamma: input should be greater than or"),
+        ("search.variants", {"x": {"method": "awt", "attack": {"steps": 0}}}, "variants.x.attack.steps: input should"),
+        ("search.methods", ["shuffled"], "search.like: shuffled shuffles the mask of another method"),
+        ("search.like", "awtt", "search.like: random takes after 'awtt', which is none of the methods that choose"),
         ("seeds", [0, 0], "`seeds` names something twice"),
         ("seeds", [-1], "seeds.0"),
         ("threat.eps", -0.1, "threat.eps: input should be greater than or equal to 0 (got -0.1)"),
@@ -105,7 +119,8 @@ def test_the_reading_is_that_of_dvc(tmp_path):
 def test_sections_survive_the_way_through_json():
     parameters = params.load(PROJECT / "params.yaml")
     assert params.Search.of(parameters.search.as_json()) == parameters.search
-    assert hash(params.Search.of(parameters.search.as_json())) == hash(parameters.search)
+    attack = parameters.search.attack
+    assert hash(params.Attack.of(attack.as_json())) == hash(attack)
 
 
 CIFAR100 = {"counts": {"train": 50000}, "shape": [32, 32, 3], "classes": 100}
@@ -116,11 +131,11 @@ CIFAR100 = {"counts": {"train": 50000}, "shape": [32, 32, 3], "classes": 100}
     [
         (
             {"estimator": "full"},
-            "search.estimator: full stores 128 GB an initialisation, more than kernel.disk_gb: 2; "
-            "choose `estimator: diagonal` (0.02 GB), a smaller search.batch, or raise it",
+            "search.estimator: full stores 128 GB an initialisation (awt), more than kernel.disk_gb: 2; choose "
+            "`estimator: residual` (0.02 GB), `estimator: diagonal` (0.02 GB), a smaller search.batch, or raise it",
         ),
         ({"estimator": "probe"}, "search.estimator: probe stores 2.4 GB"),
-        ({"estimator": "full", "epochs": 20}, "choose `estimator: probe` (0.8 GB), `estimator: diagonal` (0.02 GB)"),
+        ({"estimator": "full", "epochs": 20}, "choose `estimator: probe` (0.8 GB), `estimator: residual` (0.02 GB)"),
     ],
 )
 def test_what_does_not_fit_the_disk_budget_is_refused_with_its_alternatives(changes, message):
@@ -135,3 +150,15 @@ def test_the_disk_budget_can_be_raised():
     raw = copy.deepcopy(DEFAULT)
     raw["kernel"]["disk_gb"] = 3
     params.check_data(params.parse(raw, "params.yaml"), CIFAR100)
+
+
+def test_a_variant_is_the_section_with_its_own_values():
+    raw = changed("search.variants", {"ours": {"method": "awt", "gamma": 0.5, "attack": {"steps": 3}}})
+    raw["search"]["methods"] = ["awt", "ours", "dense"]
+    search = params.parse(raw, "params.yaml").search
+    recipe = search.recipe("ours")
+    assert search.base("ours") == "awt"
+    assert (recipe.gamma, recipe.attack.steps, recipe.attack.random_start) == (0.5, 3, True)
+    changes = {"methods", "variants", "gamma", "attack"}
+    assert recipe.model_dump(exclude=changes) == search.model_dump(exclude=changes)
+    assert search.recipe("awt").gamma == search.gamma

@@ -49,20 +49,6 @@ def grid(params: Params) -> list[Name]:
     ]
 
 
-def has_teacher(params: Params, method: str) -> bool:
-    """Whether it looks at the dense network of the kernel stage."""
-    search = params.search
-    return search.base(method) in ("awt", "concrete") or _one_shot(params, method)
-
-
-def has_dense_side(params: Params, method: str) -> bool:
-    return has_teacher(params, method) and not _one_shot(params, method)
-
-
-def _one_shot(params: Params, method: str) -> bool:
-    return params.search.base(method) == "magnitude" and params.search.recipe(method).weights == "teacher"
-
-
 def takes_after(params: Params, method: str) -> str | None:
     """The method whose mask it is made of."""
     return params.search.recipe(method).like if params.search.base(method) in ("shuffled", "random") else None

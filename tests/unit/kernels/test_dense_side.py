@@ -3,6 +3,7 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from awt.kernels.dense_side import (
     batch_key,
     dense_side,
     held_out_key,
+    initial_weights,
     kernel_views,
     partition,
     search_key,
@@ -35,12 +37,14 @@ def side_params(model):
 
 @pytest.fixture(scope="module")
 def run_cells(side_params, dataset_npz):
-    """Both cells, for a seed: the files that they return."""
+    """The three cells, for a seed: the files that they return."""
 
-    def run(context, seed=SEED, estimator="probe"):
-        files = dense_side(side_params | {"seed": seed}, {"dataset": dataset_npz}, context)
-        inputs = {"dataset": dataset_npz, "initial": files["initial.npz"], "dense": files["dense.npz"]}
-        params = {"model": side_params["model"], "seed": seed, "probes": PROBES, "epochs": EPOCHS}
+    def run(context, seed=SEED, estimator="probe", matched=True):
+        params = side_params | {"seed": seed, "probes": PROBES, "epochs": EPOCHS, "matched": matched}
+        files = initial_weights(params, {"dataset": dataset_npz}, context)
+        inputs = {"dataset": dataset_npz, "teacher": files["initial.npz"]}
+        files |= dense_side(params, inputs, context)
+        inputs["dense"] = files["dense.npz"]
         return files | kernel_views(params | {"estimator": estimator}, inputs, context)
 
     return run
@@ -65,14 +69,14 @@ def test_another_seed_is_another_partition():
     assert not np.array_equal(partition(60, 6, 0), partition(60, 6, 1))
 
 
-@pytest.mark.parametrize("estimator", ["probe", "full", "diagonal"])
+@pytest.mark.parametrize("estimator", ["probe", "residual", "full", "diagonal"])
 def test_stored_quantities_are_those_of_the_dense_network(run_cells, build_network, dataset, quiet, estimator):
     files = run_cells(quiet, estimator=estimator)
     network, weights = build_network("mlp"), decode_weights(files["initial.npz"], "initial.npz")
     side, views = decode_npz(files["dense.npz"], "dense.npz"), decode_npz(files["views.npz"], "views.npz")
-    np.testing.assert_array_equal(side["indices"], partition(48, BATCH, SEED))
-    x, moved = dataset.train_x[side["indices"]], side["adversarial"]
-    batches = len(side["indices"])
+    indices = partition(48, BATCH, SEED)
+    x, moved = dataset.train_x[indices], side["adversarial"]
+    batches = len(indices)
     assert np.abs(moved - x).max() <= 0.1 + 1e-6
     assert np.abs(moved - x).max() > 0.09
     apply = jax.jit(network.apply)
@@ -89,11 +93,18 @@ def test_stored_quantities_are_those_of_the_dense_network(run_cells, build_netwo
         vectors = random_signs(batch_key(key, number), (probes, BATCH, 3))
         return np.einsum("nmkl,rml->rnk", grams[number], vectors)
 
+    def along_residual(number):
+        """The gradient of the loss with respect to the outputs, by JAX's own differentiation."""
+        labels = dataset.train_y[indices[number]]
+        loss = lambda f: -jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(f), labels[:, None], 1))  # noqa: E731
+        return np.einsum("nmkl,ml->nk", grams[number], jax.grad(loss)(side["outputs"][number]))[None]
+
     assert len(views["search"]) == (EPOCHS if estimator == "probe" else 1)
     for epoch, stored in enumerate(views["search"]):
         for number in range(batches):
             expected = {
                 "probe": lambda epoch=epoch, number=number: products(search_key(SEED, epoch), number, PROBES),
+                "residual": lambda number=number: along_residual(number),
                 "full": lambda number=number: np.asarray(grams[number])[None],
                 "diagonal": lambda number=number: np.einsum("nnkk->nk", grams[number])[None],
             }[estimator]()
@@ -120,3 +131,9 @@ def test_a_stop_ends_the_cell_between_batches(run_cells, quiet):
     quiet.stop.is_set = True
     with pytest.raises(Interrupted):
         run_cells(quiet)
+
+
+def test_a_search_without_a_kernel_term_stores_no_views_but_the_curves_do(run_cells, quiet):
+    views = decode_npz(run_cells(quiet, matched=False)["views.npz"], "views.npz")
+    assert views["search"].size == 0
+    assert views["held_out"].size > 0

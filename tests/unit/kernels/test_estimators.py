@@ -5,9 +5,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from awt.kernels.estimators import Diagonal, Full, Masked, Probe, estimator, mean_and_error, squared_distances
+from awt.kernels.estimators import (
+    Diagonal,
+    Full,
+    Masked,
+    Probe,
+    Residual,
+    estimator,
+    mean_and_error,
+    squared_distances,
+)
 
 DRAWS = 2000
+DIRECTION = jnp.asarray(np.random.default_rng(5).normal(size=(3, 3)), jnp.float32)
 
 
 @pytest.fixture
@@ -33,13 +43,13 @@ def distances(chosen, dense, student, x, moved):
             Masked(student.network, weights, student.mask, student.projected),
             Masked(dense.network, dense_weights),
         )
-        return squared_distances(*(chosen.views(subject, x, moved, key) for subject in subjects))
+        return squared_distances(*(chosen.views(subject, x, moved, key, DIRECTION) for subject in subjects))
 
     return lambda weights: run(weights, dense.weights)
 
 
 @pytest.mark.parametrize("projected", [True, False])
-def test_full_and_diagonal_are_what_they_say(pair, projected, jacobian_gram, sparse_function):
+def test_full_diagonal_and_residual_are_what_they_say(pair, projected, jacobian_gram, sparse_function):
     dense, student, x, moved = pair(True, projected)
     sparse = jax.jit(
         lambda weights: jacobian_gram(*sparse_function(student.network, weights, student.mask, projected), x, moved)
@@ -51,6 +61,9 @@ def test_full_and_diagonal_are_what_they_say(pair, projected, jacobian_gram, spa
     diagonal = distances(Diagonal(), dense, student, x, moved)(student.weights)
     np.testing.assert_allclose(full, [np.sum(difference**2)], rtol=1e-5)
     np.testing.assert_allclose(diagonal, [np.sum(np.einsum("nnkk->nk", difference) ** 2)], rtol=1e-4)
+    residual = distances(Residual(), dense, student, x, moved)(student.weights)
+    along = np.einsum("nmkl,ml->nk", difference, DIRECTION)
+    np.testing.assert_allclose(residual, [np.sum(along**2)], rtol=1e-4)
     swapped = np.asarray(whole - np.transpose(sparse, (1, 0, 3, 2)), np.float64)
     assert abs(np.sum(swapped**2) / np.sum(difference**2) - 1) > 2e-5  # so that the order of the two sets shows
 
@@ -75,7 +88,7 @@ def test_the_probe_has_no_bias_in_value_and_gradient(pair, masked, projected):
 
 def test_other_keys_are_other_probes(pair):
     dense, _, x, moved = pair(False)
-    views = jax.jit(lambda key: Probe(2).views(dense, x, moved, key))
+    views = jax.jit(lambda key: Probe(2).views(dense, x, moved, key, DIRECTION))
     assert not np.array_equal(views(jax.random.key(0)), views(jax.random.key(1)))
     np.testing.assert_array_equal(views(jax.random.key(0)), views(jax.random.key(0)))
 
@@ -88,4 +101,5 @@ def test_one_estimate_has_no_known_error():
 
 
 def test_by_name():
-    assert [estimator(name, 3) for name in ("full", "diagonal", "probe")] == [Full(), Diagonal(), Probe(3)]
+    found = [estimator(name, 3) for name in ("full", "diagonal", "probe", "residual")]
+    assert found == [Full(), Diagonal(), Probe(3), Residual()]

@@ -1,6 +1,8 @@
 """The kernel-matching search: its loss is the method's, it lowers it, and a kill costs nothing."""
 
+import copy
 import io
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -8,15 +10,17 @@ import numpy as np
 import optax
 import pandas as pd
 import pytest
+from ruamel.yaml import YAML
 
 from awt.attacks.pgd import pgd
 from awt.kernels.dense_side import batch_key
-from awt.kernels.estimators import estimator
+from awt.kernels.estimators import cosine_distance, estimator
 from awt.kernels.exact import tangent_kernel
 from awt.kernels.probe import random_signs
-from awt.models.network import apply_mask, decode_mask
-from awt.params import Attack
+from awt.models.network import apply_mask, decode_mask, decode_weights
+from awt.params import Attack, parse
 from awt.tickets.awt import (
+    TARGETS,
     Batches,
     Pressure,
     Recipe,
@@ -26,9 +30,11 @@ from awt.tickets.awt import (
     kernel_distances,
     target_distance,
 )
+from awt.tickets.cells import mask_cell
 from awt.tickets.find import find_mask
 from awt.tickets.masks import magnitudes, select, total_kept
 
+PROJECT = Path(__file__).parents[3]
 STILL = Attack(steps=2, step_size=None, random_start=False)
 
 
@@ -40,6 +46,8 @@ def recipe_of(setting, **changes):
         "attack": STILL,
         "learning_rate": search.learning_rate,
         "mask_every": 1000,
+        "target": "squared",
+        "distance": "frobenius",
         "estimator": estimator(search.estimator, search.probes),
         "projected": search.projected,
         "match_kernel": True,
@@ -53,8 +61,12 @@ def student_of(setting, mask, weights=None):
 
 
 def batches_of(setting):
-    outputs, products = setting.dense_side["outputs"], setting.views["search"][0]
-    return Batches(setting.x, setting.y, jnp.asarray(outputs), jnp.asarray(products))
+    return Batches(*setting.batches, setting.outputs, jnp.asarray(setting.views["search"][0]))
+
+
+def pressure_of(setting, gamma=0.0, decay=0.0):
+    """The density asked for, at every update."""
+    return Pressure(jnp.tile(setting.kept, (1000, 1)), gamma, decay)
 
 
 KEYS = (jax.random.key(8), jax.random.key(9))
@@ -70,7 +82,7 @@ def test_the_step_follows_the_gradient_of_the_published_loss(
     network, mask = setting.network, random_mask(setting.network)
     weights, batches = random_weights(network, 3), batches_of(setting)
     recipe, gamma, decay = recipe_of(setting, projected=projected), 0.5, 0.01
-    pressure = Pressure(setting.kept, gamma, decay)
+    pressure = pressure_of(setting, gamma, decay)
     order = jnp.array([4, 0, 1, 2, 3, 5, 6, 7])
     student = _advance(recipe, pressure, batches, student_of(setting, mask, weights), order, KEYS, 0, 0, 1)
     gradient = jax.tree.map(lambda moment: moment / 0.1, student.optimiser[0].mu)
@@ -119,7 +131,7 @@ def test_pruned_weights_keep_their_value_and_come_back(make_setting):
     setting = make_setting()
     mask = select(magnitudes(setting.initial), setting.kept)
     order = jnp.arange(8)
-    pressure = Pressure(setting.kept, 0.0, 100.0)  # a decay that wears down whatever is kept
+    pressure = pressure_of(setting, decay=100.0)  # a decay that wears down whatever is kept
     still = recipe_of(setting, match_kernel=False)
     after = _advance(still, pressure, batches_of(setting), student_of(setting, mask), order, KEYS, 0, 0, 8)
     for name, layer in after.weights.items():
@@ -137,7 +149,7 @@ def test_pruned_weights_keep_their_value_and_come_back(make_setting):
 def test_the_mask_changes_every_so_many_steps_counted_over_epochs(make_setting):
     setting = make_setting()
     mask = select(magnitudes(setting.initial), setting.kept)
-    pressure = Pressure(setting.kept, 0.0, 100.0)
+    pressure = pressure_of(setting, decay=100.0)
     recipe = recipe_of(setting, match_kernel=False, mask_every=7)
 
     def changed(steps_before, stop):
@@ -174,7 +186,7 @@ def test_the_first_mask_s_distances_are_those_of_the_magnitude_ticket(make_setti
     first = awt(setting).curve[0]
     masked = apply_mask(setting.initial, select(magnitudes(setting.initial), setting.kept))
     apply = jax.jit(setting.network.apply)
-    gaps = [apply(masked, x) - apply(setting.initial, x) for x in setting.x]
+    gaps = [apply(masked, x) - apply(setting.initial, x) for x in setting.batches[0]]
     expected = np.mean([np.sum(np.square(gap)) / len(gap) for gap in gaps])
     assert first["target_distance"] == pytest.approx(expected, rel=1e-4)
 
@@ -184,21 +196,31 @@ VARIANTS = [
     {"gamma": 0.0, "scope": "erk", "projected": False},
     {"estimator": "full"},
     {"estimator": "diagonal"},
+    {"estimator": "residual"},
+    {"distance": "cosine", "gamma": 0.5},
+    {"target": "reverse_kl"},
+    {"target": "loss_gradient"},
+    {"initial_mask": "random"},
+    {"anneal": 0.75, "teacher_epochs": 2},
 ]
 
 
 @pytest.mark.parametrize("changes", VARIANTS)
-def test_runs_without_an_attack_a_kernel_term_or_a_projection_and_with_any_estimator(changes, make_setting):
-    ticket = awt(make_setting(**changes))
-    assert ticket.curve[-1]["target_distance"] < ticket.curve[0]["target_distance"]
+def test_every_form_of_the_search_runs_and_keeps_to_the_density(changes, make_setting):
+    setting = make_setting(**changes)
+    ticket = awt(setting)
+    if changes.keys().isdisjoint({"anneal", "target"}):  # annealed from the whole network, outputs only move away
+        assert ticket.curve[-1]["target_distance"] < ticket.curve[0]["target_distance"]
+    assert sum(int(kept.sum()) for kept in ticket.mask.values()) == total_kept(setting.network.kernel_shapes, 0.3)
+    assert ticket.curve[-1]["kept"] == pytest.approx(0.3, abs=0.01)
     assert all(np.isfinite(value) for row in ticket.curve for value in row.values())
 
 
 def test_densities_and_seeds_share_one_compiled_step(make_setting):
-    awt(make_setting(0.3, epochs=1))
+    awt(make_setting(density=0.3, epochs=1))
     before = _advance._cache_size()
-    awt(make_setting(0.5, epochs=1))
-    awt(make_setting(0.1, epochs=2, gamma=0.2, decay=0.01))
+    awt(make_setting(density=0.5, epochs=1))
+    awt(make_setting(density=0.1, epochs=1, gamma=0.2, decay=0.01))
     assert _advance._cache_size() == before
 
 
@@ -213,11 +235,81 @@ def test_masks_follow_the_seed(make_setting):
 def test_a_search_killed_again_and_again_ends_as_one_left_alone(
     reports, search_params, search_inputs, quiet, stopped_again_and_again
 ):
-    params, inputs = search_params(mask_every=3), search_inputs()
+    params, inputs = search_params(mask_every=3, anneal=0.75), search_inputs()
     undisturbed = find_mask(params, inputs, quiet)
     found, stops = stopped_again_and_again(lambda context: find_mask(params, inputs, context), reports)
     assert stops >= 2
     assert found == undisturbed
+
+
+def test_natural_points_are_neural_tangent_transfer(search_params, search_inputs, quiet):
+    """ε = 0 in the threat, and `adversarial: false` whatever the threat, are the same cell: NTT."""
+    raw = YAML(typ="safe", pure=True).load(PROJECT / "params.yaml")
+    still, ntt = copy.deepcopy(raw), copy.deepcopy(raw)
+    still["threat"]["eps"] = 0.0
+    ntt["search"]["variants"] = {"ntt": {"method": "awt", "adversarial": False}}
+    ntt["search"]["methods"] = ["ntt"]
+    cells = [
+        mask_cell(parse(values, "params.yaml"), (method, 0.03, 0), {}).params
+        for values, method in ((still, "awt"), (ntt, "ntt"))
+    ]
+    assert cells[0]["threat"] == cells[1]["threat"]
+    assert [cell["search"].pop("adversarial") for cell in cells] == [True, False]
+    assert cells[0] == cells[1]
+    inputs = search_inputs(eps=0.0)
+    one, same = (find_mask(search_params(eps=0.0, adversarial=flag), inputs, quiet) for flag in (True, False))
+    assert one == same
+
+
+def test_the_first_adversarial_examples_are_searched_under_attack(make_setting):
+    """At ε = 0 the search does not attack; above it does: masks differ."""
+    natural, attacked = (awt(make_setting(eps=eps)).curve for eps in (0.0, 0.2))
+    assert natural[0]["target_distance"] != attacked[0]["target_distance"]
+
+
+def test_an_annealed_search_ends_where_it_should_and_passes_through_every_density(make_setting):
+    curve = awt(make_setting(anneal=0.5, epochs=4, mask_every=1)).curve
+    kept = [row["kept"] for row in curve]
+    assert kept[0] == 1.0
+    assert kept[0] > kept[1] > kept[2]
+    assert kept[2] == kept[3] == kept[4] == pytest.approx(0.3, abs=0.01)
+    assert {name for name in curve[0] if name.startswith("kept ")} == {"kept dense1", "kept dense2", "kept dense3"}
+
+
+def test_searched_weights_are_the_student_s_under_its_mask(search_params, search_inputs, quiet):
+    rewound = find_mask(search_params(), search_inputs(), quiet)
+    searched = find_mask(search_params(start="searched"), search_inputs(), quiet)
+    assert "start.npz" not in rewound
+    assert searched["mask.npz"] == rewound["mask.npz"]
+    weights, mask = decode_weights(searched["start.npz"], "start"), decode_mask(searched["mask.npz"], "mask")
+    for name, layer in weights.items():
+        assert not np.asarray(layer["kernel"])[~np.asarray(mask[name])].any()
+        assert np.asarray(layer["kernel"]).any()
+
+
+def test_a_teacher_takes_the_place_of_the_initial_weights(make_setting):
+    """The student starts as the teacher: under a mask of ones both distances are 0."""
+    setting = make_setting(teacher_epochs=2, anneal=0.75, eps=0.0)
+    first = awt(setting).curve[0]
+    assert first["target_distance"] == pytest.approx(0, abs=1e-8)
+    assert first["kernel_distance"] == pytest.approx(0, abs=1e-8)
+    assert not np.array_equal(setting.teacher["dense1"]["kernel"], setting.initial["dense1"]["kernel"])
+
+
+@pytest.mark.parametrize("kind", ["reverse_kl", "loss_gradient"])
+def test_other_targets_are_what_their_names_say(kind):
+    rng = np.random.default_rng(0)
+    sparse, dense = rng.normal(size=(2, 7, 4))
+    p, q = (np.exp(f) / np.exp(f).sum(axis=1, keepdims=True) for f in (sparse, dense))
+    expected = {"reverse_kl": np.sum(p * np.log(p / q)) / 7, "loss_gradient": np.sum((p - q) ** 2) / 7}[kind]
+    assert float(TARGETS[kind](jnp.asarray(sparse), jnp.asarray(dense))) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_cosine_distance_is_blind_to_scale(make_setting):
+    views = jnp.asarray(np.random.default_rng(0).normal(size=(2, 5, 3)))
+    assert float(cosine_distance(3.0 * views, views)) == pytest.approx(0, abs=1e-6)
+    assert float(cosine_distance(-views, views)) == pytest.approx(2, abs=1e-6)
+    assert float(cosine_distance(jnp.zeros_like(views), views)) == pytest.approx(1)
 
 
 def test_the_cell_writes_a_row_an_epoch(search_params, search_inputs, quiet):
