@@ -51,7 +51,7 @@ def main() -> None:
         for model in models:
             points = join([decode_npz(next(entries).read("points.npz"), model["file"]) for _ in pieces])
             files[model["file"]] = encode_npz(points)
-            rows.append({name: model[name] for name in ("method", "density", "seed")} | score(points))
+            rows.append({name: model[name] for name in ("method", "density", "seed", "trains_all")} | score(points))
         results = pd.DataFrame(rows, columns=RESULTS)
         work.publish(ARTIFACTS / "evaluation", files)
         write(PLOTS / "results.csv", encode_csv(results))

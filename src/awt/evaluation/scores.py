@@ -7,7 +7,7 @@ import pandas as pd
 
 from awt.artifacts import Arrays
 
-RESULTS = ["method", "density", "seed", "natural", "adversarial", "points"]
+RESULTS = ["method", "density", "seed", "trains_all", "natural", "adversarial", "points"]
 
 
 def join(chunks: list[Arrays]) -> Arrays:

@@ -94,6 +94,36 @@ def changes(search: pd.DataFrame) -> Figure:
     return figure
 
 
+def layer_curves(search: pd.DataFrame) -> pd.DataFrame:
+    """[method and epoch, layer]: share kept at the lowest density, means over seeds."""
+    lowest = search[search["density"] == search["density"].min()]
+    names = [name for name in search.columns if name.startswith("kept ")]
+    found = lowest.groupby(["method", "epoch"])[sorted(names, key=_natural)].mean()
+    return found.rename(columns=lambda name: name.removeprefix("kept "))
+
+
+@canvas.style()
+def layers_while_searching(search: pd.DataFrame) -> Figure:
+    """Density of each layer per epoch of the search, one panel a method."""
+    curves = layer_curves(search)
+    methods = list(dict.fromkeys(curves.index.get_level_values("method")))
+    figure, panels = canvas.panels(len(methods), "Density of each layer while searching", height=2.9)
+    lines = [{"color": canvas.shade(canvas.INK, n, len(curves.columns)), "linestyle": canvas.dashes(n)} for n in
+             range(len(curves.columns))]  # fmt: skip
+    for axes, method in zip(panels, methods, strict=True):
+        rows = curves.loc[method]
+        for name, line in zip(curves.columns, lines, strict=True):
+            axes.plot(rows.index, 100 * rows[name], **line)
+        _log_where_positive(axes, rows.stack())
+        axes.set_title(method)
+        canvas.epochs(axes)
+    for axes in panels[:: canvas.COLUMNS]:
+        axes.set_ylabel("weights kept, %")
+    names = zip(curves.columns, lines, strict=True)
+    canvas.legend(figure, [Line2D([], [], label=name, **line) for name, line in names])
+    return figure
+
+
 @canvas.style()
 def layers(masks: Sequence[dict[str, Any]]) -> Figure:
     """Density of each layer, one row per ticket, means over seeds."""

@@ -16,9 +16,10 @@ class Inputs:
     Attributes:
         params: its parameters.
         dataset: name, shape, classes, counts per part, mean, std, sources.
-        results: method, density, seed, natural, adversarial (shares in 0..1), points.
+        results: method, density, seed, trains_all (its result is dense, whatever its mask), natural, adversarial
+            (shares in 0..1), points.
         search: method, density, seed, epoch, target_distance, kernel_distance, kernel_distance_error,
-            changed; rows only of the methods that search.
+            changed, kept, and `kept <layer>` of each layer; rows only of the methods that search.
         retrain: method, density, seed, epoch, loss, train_adversarial, validation_natural,
             validation_adversarial; validation is NaN without a validation part.
         kernels: method, density, seed, when ("initial" or "trained"), distance_to_dense, radius, angle,

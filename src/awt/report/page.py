@@ -114,6 +114,8 @@ def _legend(inputs: Inputs, rows: pd.DataFrame) -> str:
     ]
     if several:
         said.append(" Worst and best are the adversarial accuracies of single seeds.")
+    if rows["trains_all"].any():
+        said.append(" (dense): all weights are trained; the density is that of the mask it started with.")
     if table.winners(rows).any():
         said.append(" Bold: the best adversarial accuracy at its density.")
     return "".join(said)

@@ -51,6 +51,12 @@ def search(inputs: Inputs) -> Iterator[Plate]:
             "Share of the kept weights that were not kept an epoch before, mean over seeds: "
             "near zero, the search has settled.",
         )
+        lowest = words.density(inputs.search["density"].min())
+        yield Plate(
+            "searched-layers",
+            diagnostics.layers_while_searching(inputs.search),
+            f"Share of each layer's weights kept after each epoch of the search, at {lowest}, mean over seeds.",
+        )
     if len(diagnostics.layer_densities(inputs.masks)):
         yield Plate(
             "layers",

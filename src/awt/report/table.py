@@ -23,6 +23,7 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
         columns[f"{kind}_worst"] = values.min()
         columns[f"{kind}_best"] = values.max()
     columns["seeds"] = groups["seed"].nunique()
+    columns["trains_all"] = groups["trains_all"].any()
     return _ordered(pd.DataFrame(columns).reset_index())
 
 
@@ -33,10 +34,11 @@ def _ordered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def winners(table: pd.DataFrame) -> pd.Series:
-    """Whether a row's adversarial mean is the best of its density; nothing wins where nothing competes."""
-    rivals = table.groupby("density")["adversarial_mean"]
-    best = table["adversarial_mean"] == rivals.transform("max")
-    return best & (rivals.transform("size") > 1)
+    """Whether a row's adversarial mean is the best of its density; nothing wins where nothing competes, nor a network
+    that is dense after all."""
+    sparse = table["adversarial_mean"].where(~table["trains_all"])
+    rivals = sparse.groupby(table["density"])
+    return (sparse == rivals.transform("max")) & (rivals.transform("count") > 1)
 
 
 def csv(table: pd.DataFrame) -> bytes:
@@ -56,7 +58,7 @@ def cells(row: "pd.Series") -> tuple[str, ...]:
     """A row of a summary as words: density, method, natural, adversarial, worst – best seed, seeds."""
     return (
         words.density(row["density"]),
-        str(row["method"]),
+        f"{row['method']} (dense)" if row["trains_all"] else str(row["method"]),
         *(words.accuracy(row[f"{kind}_mean"], row[f"{kind}_spread"], row["seeds"]) for kind in KINDS),
         f"{words.percent(row['adversarial_worst'])} – {words.percent(row['adversarial_best'])}",
         str(row["seeds"]),

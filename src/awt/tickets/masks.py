@@ -105,8 +105,18 @@ def _raise_best(score: jax.Array) -> jax.Array:
 
 
 def _top(score: jax.Array, kept: jax.Array) -> jax.Array:
-    order = jnp.argsort(-score, stable=True)
-    return jnp.zeros(score.shape, bool).at[order].set(jnp.arange(score.size) < kept)
+    """The `kept` highest, by bisection over the bits of the lowest of them: sorting takes 30 times as long on CPUs."""
+    bits = jax.lax.bitcast_convert_type(score.astype(jnp.float32) + 0.0, jnp.uint32)  # + 0.0: -0 is 0
+    top = jnp.uint32(1 << 31)
+    order = jnp.where(bits >= top, ~bits, bits | top)  # whole numbers in the order of the scores
+
+    def try_bit(number: int, lowest: jax.Array) -> jax.Array:
+        raised = lowest | (top >> number)
+        return jnp.where(jnp.sum(order >= raised) >= kept, raised, lowest)
+
+    lowest = jax.lax.fori_loop(0, 32, try_bit, jnp.uint32(0))
+    higher, equal = order > lowest, order == lowest
+    return higher | (equal & (jnp.cumsum(equal) <= kept - jnp.sum(higher)))
 
 
 def uniform(network: Network, seed: int) -> Masks:

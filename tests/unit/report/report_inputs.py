@@ -51,7 +51,15 @@ def make(
 
 
 SEARCH = ["method", "density", "seed", "epoch"]
-SEARCH += ["target_distance", "kernel_distance", "kernel_distance_error", "changed"]
+SEARCH += [
+    "target_distance",
+    "kernel_distance",
+    "kernel_distance_error",
+    "changed",
+    "kept",
+    "kept dense1",
+    "kept dense2",
+]
 
 
 def _result(method: str, density: float, seed: int) -> dict[str, Any]:
@@ -60,6 +68,7 @@ def _result(method: str, density: float, seed: int) -> dict[str, Any]:
         "method": method,
         "density": density,
         "seed": seed,
+        "trains_all": False,
         "natural": 0.975 - 0.5 * lost,
         "adversarial": 0.885 - lost,
         "points": 360,
@@ -77,6 +86,9 @@ def _search(method: str, density: float, seed: int) -> list[dict[str, Any]]:
             "kernel_distance": (3e3 + 9e4 * math.exp(-0.3 * epoch)) / density**0.7,
             "kernel_distance_error": 1e3 / density**0.7,
             "changed": 0.3 * density**0.5 * math.exp(-0.25 * epoch),
+            "kept": density,
+            "kept dense1": density * (1 - 0.5 * epoch / 40),
+            "kept dense2": min(1.0, density * (1 + epoch / 4)),
         }
         for epoch in range(1, 21)
     ]
