@@ -108,8 +108,11 @@ def layers_while_searching(search: pd.DataFrame) -> Figure:
     curves = layer_curves(search)
     methods = list(dict.fromkeys(curves.index.get_level_values("method")))
     figure, panels = canvas.panels(len(methods), "Density of each layer while searching", height=2.9)
-    lines = [{"color": canvas.shade(canvas.INK, n, len(curves.columns)), "linestyle": canvas.dashes(n)} for n in
-             range(len(curves.columns))]  # fmt: skip
+    count = len(curves.columns)
+    lines: list[dict[str, Any]] = [
+        {"color": canvas.shade(canvas.INK, number, count), "linestyle": canvas.dashes(number)}
+        for number in range(count)
+    ]
     for axes, method in zip(panels, methods, strict=True):
         rows = curves.loc[method]
         for name, line in zip(curves.columns, lines, strict=True):

@@ -44,10 +44,10 @@ def test_agrees_with_counting_one_by_one_and_joins_chunks(number, restarts, seed
 
 def test_metrics_are_means_over_seeds_by_method_and_density():
     rows = [
-        ("awt", 0.02, 0, 0.9, 0.5, 10),
-        ("awt", 0.02, 1, 0.8, 0.7, 10),
-        ("awt", 0.2, 0, 0.95, 0.75, 10),
-        ("dense", 1.0, 0, 1.0, 0.875, 10),
+        ("awt", 0.02, 0, False, 0.9, 0.5, 10),
+        ("awt", 0.02, 1, False, 0.8, 0.7, 10),
+        ("awt", 0.2, 0, False, 0.95, 0.75, 10),
+        ("dense", 1.0, 0, False, 1.0, 0.875, 10),
     ]
     table = metrics(pd.DataFrame(rows, columns=RESULTS))["table"]
     assert list(table) == ["awt", "dense"]

@@ -13,7 +13,7 @@ KINDS = ("natural", "adversarial")
 
 def frame(*rows: tuple[str, float, int, float, float]) -> pd.DataFrame:
     columns = ["method", "density", "seed", "natural", "adversarial"]
-    return pd.DataFrame(rows, columns=columns).assign(points=100)
+    return pd.DataFrame(rows, columns=columns).assign(points=100, trains_all=False)
 
 
 def test_numbers_are_those_of_the_results(inputs: Inputs) -> None:
@@ -68,8 +68,18 @@ def test_best_adversarial_of_a_density_wins_and_a_lone_row_does_not() -> None:
     assert list(winners) == ["awt"]
 
 
+def test_a_network_that_is_dense_after_all_says_so_and_wins_nothing() -> None:
+    results = frame(("awt", 0.1, 0, 0.7, 0.6), ("random", 0.1, 0, 0.9, 0.5), ("iwi", 0.1, 0, 0.9, 0.9))
+    results["trains_all"] = results["method"] == "iwi"
+    summary = table.summary(results)
+    assert list(summary["method"][table.winners(summary)]) == ["awt"]
+    assert "iwi (dense)" in table.text(summary)
+    assert "awt (dense)" not in table.text(summary)
+
+
 def test_csv_reads_back_as_the_summary(report: dict[str, bytes], inputs: Inputs) -> None:
     read = list(csv.DictReader(io.StringIO(report["table.csv"].decode())))
     expected = table.summary(inputs.results)
     assert [row.pop("method") for row in read] == list(expected.pop("method"))
+    assert [row.pop("trains_all") for row in read] == [str(dense) for dense in expected.pop("trains_all")]
     assert [{name: float(value) for name, value in row.items()} for row in read] == expected.to_dict("records")
