@@ -2,7 +2,7 @@
 
 import re
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,9 @@ def layers_of(arrays: Arrays, source: str) -> Arrays:
     return layers
 
 
-def _check_layer(name: str, kept: np.ndarray, source: str) -> None:
+def _check_layer(name: str, kept: Any, source: str) -> None:
+    if not isinstance(kept, np.ndarray):  # numpy gives the bytes of a member that is no .npy
+        raise InputError(f"{source}: no mask: {name} is no array; artifacts/masks has masks")
     if kept.dtype != bool:
         raise InputError(f"{source}: no mask: {name} is {kept.dtype}, not boolean; artifacts/masks has masks")
     matched = _NAME.fullmatch(name)
