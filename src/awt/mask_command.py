@@ -226,7 +226,7 @@ def _check_picture(path: Path | None, other: Asked | None) -> None:
 
 
 def _draw(shown: Shown, path: Path) -> None:
-    from awt import mask_picture  # matplotlib takes longer to import than all other commands
+    from awt import mask_picture  # matplotlib: only where it is needed, since it is slow to import
 
     first = _first(shown.layers)
     figure = mask_picture.picture(
