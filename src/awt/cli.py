@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from awt import __version__, gram_command, params
+from awt import __version__, gram_command, mask_command, params
 from awt.artifacts import read_json
 from awt.errors import InputError, WorkError, run
 from awt.lineage.pipeline import code_of
@@ -129,6 +129,7 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("cell", help="a key, its beginning, or a label")
     again.add_argument("--serial", action="store_true", help="in this process, where a debugger works")
     gram_command.add_arguments(command("gram", gram_command.gram, "compute a tangent kernel's Gram matrix, in tiles"))
+    mask_command.add_arguments(command("mask", mask_command.mask, "show a mask, or compare two"))
     store = command("store", None, "look after the store").add_subparsers(required=True, metavar="ACTION")
     collect = store.add_parser("gc", help="drop old cells that no experiment's run records name")
     collect.add_argument("--days", type=float, default=7, help="only those untouched for so many days (default: 7)")

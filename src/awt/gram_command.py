@@ -8,6 +8,7 @@ from typing import Any
 from awt.artifacts import read_json
 from awt.data.dataset import described
 from awt.errors import InputError
+from awt.experiment import ticket
 from awt.kernels.cells import INFINITE, PointSet, Request, Subject, adversarial_cell, points_cell
 from awt.kernels.diagnostics import largest
 from awt.kernels.service import compute
@@ -103,24 +104,10 @@ def _subject(arguments: argparse.Namespace, params: Params, data: dict[str, Any]
             raise InputError(f"--density: {arguments.density:g} of the dense network, whose only one is 1")
         return Subject(method, 1.0, seed, trained, params.model, data, Source.of(initial))
     masks = [mask for mask in read_json(ARTIFACTS / "masks" / "index.json")["masks"] if mask["seed"] == seed]
-    ticket = _ticket(masks, method, arguments.density)
-    weights = ARTIFACTS / "models" / ticket["file"] if trained else initial
-    mask = None if method == "dense" or ticket["trains_all"] else Source.of(ARTIFACTS / "masks" / ticket["file"])
-    return Subject(method, ticket["density"], seed, trained, params.model, data, Source.of(weights), mask)
-
-
-def _ticket(masks: list[dict[str, Any]], method: str, density: float | None) -> dict[str, Any]:
-    """The one ticket of a method and density."""
-    methods = sorted({mask["method"] for mask in masks})
-    if method not in methods:
-        raise InputError(f"--method: the experiment has no {method!r}, only {', '.join(methods)}")
-    tickets = [mask for mask in masks if mask["method"] == method]
-    chosen = [mask for mask in tickets if density is None or math.isclose(mask["density"], density)]
-    if len(chosen) != 1:
-        given = "is needed" if density is None else f"{density:g} is not there"
-        there = ", ".join(f"{mask['density']:g}" for mask in tickets)
-        raise InputError(f"--density: {given}; the tickets of {method} have {there}")
-    return chosen[0]
+    found = ticket(masks, method, arguments.density)
+    weights = ARTIFACTS / "models" / found["file"] if trained else initial
+    mask = None if method == "dense" or found["trains_all"] else Source.of(ARTIFACTS / "masks" / found["file"])
+    return Subject(method, found["density"], seed, trained, params.model, data, Source.of(weights), mask)
 
 
 def _count(arguments: argparse.Namespace, params: Params, counts: dict[str, int]) -> int:

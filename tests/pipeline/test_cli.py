@@ -3,6 +3,8 @@
 import json
 import sys
 
+from awt.artifacts import read_json
+
 
 def awt(workspace, *words):
     return workspace.command(sys.executable, "-c", "from awt.cli import main; main()", *words)
@@ -46,6 +48,25 @@ def test_check(finished, copy_of):
     done = awt(workspace, "check")
     assert done.returncode == 2
     assert "threat.eps" in done.stderr
+
+
+def test_mask(finished, tmp_path):
+    folder = finished.folder / "artifacts" / "masks"
+    counts = {one["file"]: one for one in read_json(folder / "index.json")["masks"]}["awt-0.1-seed0.npz"]
+    done = awt(finished, "mask", "awt", "--density", "0.1", "--picture", str(tmp_path / "mask.png"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("awt, density 0.1, seed 0\n")
+    assert (tmp_path / "mask.png").read_bytes().startswith(b"\x89PNG")
+    shown = json.loads(awt(finished, "mask", "awt", "--density", "0.1", "--json").stdout)
+    assert {row["name"]: {"kept": row["kept"], "size": row["size"]} for row in shown["layers"]} == counts["layers"]
+    assert (shown["whole"]["kept"], shown["whole"]["size"]) == (counts["kept"], counts["total"])
+    assert shown["inputs"]["count"] == 64
+    file = str(folder / "awt-0.1-seed0.npz")
+    same = json.loads(awt(finished, "mask", file, "--with", "awt", "--density", "0.1", "--json").stdout)
+    assert same["whole"]["jaccard"] == 1
+    done = awt(finished, "mask", "dense", "--with", "awt")
+    assert done.returncode == 2
+    assert "error: --with-density: is needed; the tickets of awt have 0.1, 0.3" in done.stderr
 
 
 def test_gc_drops_only_what_no_record_names(finished, copy_of):

@@ -1,0 +1,29 @@
+"""Which of an experiment's tickets the user means."""
+
+import difflib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from awt.errors import InputError
+
+
+def ticket(
+    masks: Sequence[dict[str, Any]],
+    method: str,
+    density: float | None,
+    options: tuple[str, str] = ("--method", "--density"),
+) -> dict[str, Any]:
+    """The one ticket of a method and density; messages name the options that they were given with."""
+    methods = sorted({mask["method"] for mask in masks})
+    if method not in methods:
+        close = difflib.get_close_matches(method, methods, n=1)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise InputError(f"{options[0]}: the experiment has no {method!r}, only {', '.join(methods)}{hint}")
+    tickets = [mask for mask in masks if mask["method"] == method]
+    chosen = [mask for mask in tickets if density is None or math.isclose(mask["density"], density)]
+    if len(chosen) != 1:
+        given = "is needed" if density is None else f"{density:g} is not there"
+        there = ", ".join(f"{mask['density']:g}" for mask in tickets)
+        raise InputError(f"{options[1]}: {given}; the tickets of {method} have {there}")
+    return chosen[0]
