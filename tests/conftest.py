@@ -38,6 +38,8 @@ TINY: dict[str, Any] = {
     "search.epochs": 24,
     "search.batch": 32,
     "search.mask_every": 10,
+    "search.teacher_epochs": 2,
+    "search.anneal": 0.5,
     "search.attack.steps": 2,
     "retrain.epochs": 24,
     "retrain.batch": 32,

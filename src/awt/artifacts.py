@@ -33,12 +33,24 @@ def encode_npz(arrays: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError, TypeError)
+
+
 def decode_npz(data: Buffer, source: str, names: Collection[str] | None = None) -> Arrays:
     """The arrays of an .npz, or those of them that are named; `source` names it in errors."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files if names is None or name in names}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+    except (
+        ValueError,
+        OSError,
+        EOFError,
+        KeyError,
+        zipfile.BadZipFile,
+        zlib.error,
+        AttributeError,
+        TypeError,
+    ) as error:
         raise InputError(f"{source}: not a readable .npz of plain arrays ({error})") from None
 
 

@@ -2,6 +2,8 @@
 
 import json
 
+from awt.artifacts import read_json
+
 STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
 
 
@@ -46,6 +48,42 @@ def test_changes_rerun_only_what_they_affect_and_are_restored_when_undone(finish
     workspace.edit({"search.densities": [0.1, 0.3]})
     assert ran(workspace.dvc("repro")) == []
     assert workspace.results() == before
+
+
+RIVALS = {
+    "paper": {"method": "awt", "teacher_epochs": 0, "anneal": 0, "gamma": 1.0e-3},
+    "ntt": {"method": "awt", "adversarial": False, "start": "searched"},
+    "one_shot": {"method": "magnitude", "weights": "teacher", "teacher_epochs": 3},
+    "random_like_awt": {"method": "random", "like": "awt"},
+    "shuffled_awt": {"method": "shuffled", "like": "awt"},
+}
+
+
+def test_every_method_goes_through_the_pipeline_beside_those_that_did_before(finished, copy_of):
+    workspace = copy_of(finished)
+    rivals = ["concrete", "dns", "grasp", "imp", "iwi", "magnitude", "snip", "synflow", *RIVALS]
+    workspace.edit(
+        {
+            "search.methods": ["awt", "random", "dense", *rivals],
+            "search.variants": RIVALS,
+            "search.epochs": 4,
+            "retrain.epochs": 2,
+            "evaluate.attack.steps": 2,
+        }
+    )
+    workspace.dvc("repro")
+    index = read_json(workspace.folder / "artifacts" / "masks" / "index.json")["masks"]
+    masks = {mask["method"]: mask for mask in index if mask["density"] == 0.1}
+    assert masks.keys() == {"awt", "random", *rivals}
+    assert len({mask["kept"] for mask in masks.values()}) == 1
+    assert masks["random_like_awt"]["layers"] == masks["shuffled_awt"]["layers"] == masks["awt"]["layers"]
+    assert {name for name, mask in masks.items() if mask["start"] == "searched"} == {"dns", "iwi", "ntt"}
+    sides = workspace.folder / "artifacts" / "dense_side"
+    assert {path.name for path in sides.iterdir()} == {"awt", "concrete", "ntt", "one_shot", "paper"}
+    assert not (sides / "paper" / "seed-0" / "teacher.npz").exists()
+    table = (workspace.folder / "report" / "table.txt").read_text()
+    assert "iwi (dense)" in table
+    assert set(rivals) <= set(table.split())
 
 
 def test_a_change_of_code_reruns_the_stages_that_use_it(finished, copy_of):
