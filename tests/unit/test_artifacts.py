@@ -27,6 +27,11 @@ def test_objects_are_neither_written_nor_read(tmp_path):
         artifacts.decode_npy((tmp_path / "evil.npy").read_bytes(), "evil.npy")
 
 
+def test_a_single_array_is_no_archive():
+    with pytest.raises(InputError, match=r"one\.npz: not a readable"):
+        artifacts.decode_npz(artifacts.encode_npy(np.arange(3.0)), "one.npz")
+
+
 @pytest.mark.parametrize("cut", [0, 1, 30, 100, -30, -1])
 def test_truncated_files_are_named(cut):
     whole = artifacts.encode_npz({"a": np.arange(100.0)})
