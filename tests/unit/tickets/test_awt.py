@@ -248,7 +248,8 @@ def test_natural_points_are_neural_tangent_transfer(search_params, search_inputs
     still, ntt = copy.deepcopy(raw), copy.deepcopy(raw)
     still["threat"]["eps"] = 0.0
     ntt["search"]["variants"] = {"ntt": {"method": "awt", "adversarial": False}}
-    ntt["search"]["methods"] = ["ntt"]
+    for values, method in ((still, "awt"), (ntt, "ntt")):
+        values["search"]["methods"] = [method]
     cells = [
         mask_cell(parse(values, "params.yaml"), (method, 0.03, 0), {}).params
         for values, method in ((still, "awt"), (ntt, "ntt"))
