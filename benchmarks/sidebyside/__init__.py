@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 MEMORY_GB = 16  # a rival that needs more counts as null
-MINUTES = 15  # and so does one that takes longer
+MINUTES = 10  # and so does one that takes longer
 TURN = 0.5  # seconds that a contender's turn lasts at least
 
 
