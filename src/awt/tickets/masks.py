@@ -48,6 +48,7 @@ def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: 
         left = max(0.0, 1.0 - update / (share * updates)) if share * updates > 0 else 0.0
         return density + (1.0 - density) * left**3
 
+    total_kept(shapes, density)  # else a density on the way would be called too low
     return np.stack([counts(shapes, density_at(update), scope) for update in range(updates + 1)])
 
 

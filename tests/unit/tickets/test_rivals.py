@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from awt.errors import InputError
 from awt.models.network import apply_mask, encode_mask
 from awt.tickets.concrete import _shift
 from awt.tickets.find import find_mask
@@ -171,6 +172,11 @@ def test_annealed_counts_fall_from_everything_to_the_density(scope):
     assert kept[12] > 100
     left = 1 - 5 / 15
     assert kept[5] == pytest.approx(1000 * (0.1 + 0.9 * left**3), abs=1)
+
+
+def test_a_density_that_keeps_too_little_is_named_itself():
+    with pytest.raises(InputError, match=r"search\.densities: 0\.0001 keeps 0 weights"):
+        annealed(SHAPES, 0.0001, "global", 20, 0.75)
 
 
 @pytest.mark.parametrize(("updates", "share"), [(10, 0.0), (0, 0.75), (0, 0.0)])
