@@ -9,7 +9,7 @@ from pathlib import Path
 
 from awt.errors import InputError
 
-PATIENCE = 2.0  # seconds to wait for a core of one's own: the workers of the stage before may not be gone yet
+PATIENCE = 1.0  # seconds to wait for a core of one's own: the workers of the stage before may not be gone yet
 
 _allowed: list[int] = []  # the cores that this process found open to it
 _pinned: list[int] = []  # those it keeps to

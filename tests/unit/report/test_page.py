@@ -184,6 +184,7 @@ def test_missing_tickets_are_named() -> None:
     tickets = missing[1].replace("\N{NO-BREAK SPACE}", " ").split("; ")
     assert tickets == [
         "awt at 2 % and 20 %",
+        "awt_paper at 2 %, 5 % and 20 %",
         "random at 2 % and 20 %",
         "magnitude at 2 %, 5 % and 20 %",
         "dense at 100 %",

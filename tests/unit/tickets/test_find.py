@@ -115,8 +115,8 @@ def test_every_method_keeps_exactly_what_is_asked_for(
         assert list(kept.values()) == counts(shapes, density, scope).tolist()
 
 
-@pytest.mark.parametrize("method", SEARCHED)
-def test_every_method_follows_the_seed_on_a_cnn_too(method, search_params, search_inputs, build_network, quiet):
+@pytest.mark.parametrize("method", ["awt", "concrete", "dns", "grasp", "shuffled", "synflow"])
+def test_methods_follow_the_seed_on_a_cnn_too(method, search_params, search_inputs, build_network, quiet):
     shapes = build_network("cnn").kernel_shapes
     other = encode_mask({name: jnp.arange(np.prod(shape)).reshape(shape) % 3 == 0 for name, shape in shapes.items()})
     kept = sum(len(range(0, int(np.prod(shape)), 3)) for shape in shapes.values())
