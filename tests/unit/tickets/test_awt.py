@@ -306,7 +306,7 @@ def test_other_targets_are_what_their_names_say(kind):
     assert float(TARGETS[kind](jnp.asarray(sparse), jnp.asarray(dense))) == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_cosine_distance_is_blind_to_scale(make_setting):
+def test_the_cosine_distance_is_blind_to_scale():
     views = jnp.asarray(np.random.default_rng(0).normal(size=(2, 5, 3)))
     assert float(cosine_distance(3.0 * views, views)) == pytest.approx(0, abs=1e-6)
     assert float(cosine_distance(-views, views)) == pytest.approx(2, abs=1e-6)
