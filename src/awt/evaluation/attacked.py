@@ -13,7 +13,8 @@ from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import WorkError
 from awt.keys import key
-from awt.models.network import Network, Weights, decode_weights
+from awt.models.compact import compact
+from awt.models.network import Network, Weights, decode_weights, nonzero
 from awt.models.zoo import build
 from awt.params import EvaluationAttack, Model, Threat
 from awt.runtime import Context
@@ -22,8 +23,9 @@ from awt.runtime import Context
 def evaluate(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
     """Cell: by point, the natural prediction and under each restart the adversarial one."""
     dataset = decode(inputs["dataset"], "dataset.npz")
-    network = build(Model.of(params["model"]), dataset)
-    weights = decode_weights(inputs["model"], "model.npz")
+    whole, trained = build(Model.of(params["model"]), dataset), decode_weights(inputs["model"], "model.npz")
+    narrow = compact(whole, trained, nonzero(trained), pixels=False)
+    network, weights = narrow.network, narrow.weights(trained)
     threat = ball(Threat.of(params["threat"]), dataset.std)
     attack = EvaluationAttack.of(params["attack"])
     chunk = slice(*params["points"])

@@ -98,6 +98,11 @@ def apply_mask(weights: Weights, mask: Masks) -> Weights:
     }
 
 
+def nonzero(weights: Weights) -> Masks:
+    """The mask of a trained sparse network, of whose pruned weights each is exactly 0."""
+    return {name: layer["kernel"] != 0 for name, layer in weights.items()}
+
+
 def encode_weights(weights: Weights) -> bytes:
     return encode_npz({f"{name}/{part}": array for name, layer in weights.items() for part, array in layer.items()})
 

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from awt.errors import InputError
 from awt.keys import key
 from awt.models.network import Masks
 from awt.runtime.resume import Loop, Row, run
-from awt.tickets.masks import counts, magnitudes, select, shares
+from awt.tickets.masks import in_rounds, magnitudes, select, shares
 from awt.tickets.setting import Setting, Ticket
 from awt.training.adversarial import Recipe, State, advance_epoch, shuffled_batches, start
 
@@ -24,12 +23,13 @@ class Round(NamedTuple):
 
 
 def imp(setting: Setting) -> Ticket:
-    search, shapes = setting.search, setting.network.kernel_shapes
+    search = setting.search
     if search.rounds > search.epochs:
         raise InputError(f"search.rounds: {search.rounds} trainings do not fit in search.epochs: {search.epochs}")
     recipe = Recipe(setting.network, setting.threat, search.attack, search.teacher_rate)
     x, y = jnp.asarray(setting.dataset.train_x), jnp.asarray(setting.dataset.train_y)
-    ends = {round(search.epochs * number / search.rounds): number for number in range(1, search.rounds + 1)}
+    ends = {round(search.epochs * (number + 1) / search.rounds): number for number in range(search.rounds)}
+    kept = jnp.asarray(in_rounds(setting.network.kernel_shapes, setting.density, search.scope, search.rounds))
     attack_key = key(setting.seed, "imp", "attack")
 
     def advance(state: Round, epoch: int, begin: int, stop: int) -> Round:
@@ -44,18 +44,11 @@ def imp(setting: Setting) -> Ticket:
         if epoch + 1 not in ends:
             clean = state.training._replace(loss=jnp.zeros(()), hits=jnp.zeros((), jnp.int32))
             return state._replace(training=clean), row | shares(state.mask)
-        density = max(setting.density ** (ends[epoch + 1] / search.rounds), _least(setting))
-        kept = jnp.asarray(counts(shapes, density, search.scope))
         # pruned weights are 0 and stay last
-        mask = select(magnitudes(state.training.weights), kept)
+        mask = select(magnitudes(state.training.weights), kept[ends[epoch + 1]])
         return Round(start(recipe, setting.initial, mask), mask), row | shares(mask)
 
     first = setting.network.everything()
     loop = Loop(search.epochs, len(y) // search.batch, advance, close_epoch)
     state, _ = run(loop, Round(start(recipe, setting.initial, first), first), setting.context)
     return Ticket(state.mask)
-
-
-def _least(setting: Setting) -> float:
-    sizes = [int(np.prod(shape)) for shape in setting.network.kernel_shapes.values()]
-    return len(sizes) / sum(sizes)

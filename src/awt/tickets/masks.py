@@ -52,6 +52,12 @@ def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: 
     return np.stack([counts(shapes, density_at(update), scope) for update in range(updates + 1)])
 
 
+def in_rounds(shapes: Shapes, density: float, scope: Scope, rounds: int) -> np.ndarray:
+    """`counts` after each round, [rounds, …]: the density falls geometrically from 1 to the one asked for."""
+    total_kept(shapes, density)
+    return np.stack([counts(shapes, density ** (number / rounds), scope) for number in range(1, rounds + 1)])
+
+
 def _erdos_renyi(shapes: Shapes, total: int) -> np.ndarray:
     """Erdős–Rényi-kernel shares: a layer's density goes with Σ(dimensions)/Π(dimensions), full layers capped."""
     sizes = np.array([math.prod(shape) for shape in shapes.values()], float)

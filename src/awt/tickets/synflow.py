@@ -9,19 +9,16 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from awt.models.network import Masks, Network
-from awt.tickets.masks import counts, select
+from awt.tickets.masks import in_rounds, select
 from awt.tickets.scores import kernels
 from awt.tickets.setting import Setting, Ticket
 
 
 def synflow(setting: Setting) -> Ticket:
-    rounds, shapes = setting.search.rounds, setting.network.kernel_shapes
-    least = len(shapes) / sum(kernel.size for kernel in kernels(setting.initial).values())
-    steps = [max(setting.density ** (number / rounds), least) for number in range(1, rounds + 1)]
-    kept = jnp.asarray(np.stack([counts(shapes, density, setting.search.scope) for density in steps]))
+    search = setting.search
+    kept = jnp.asarray(in_rounds(setting.network.kernel_shapes, setting.density, search.scope, search.rounds))
     sizes = {name: jnp.abs(kernel) / jnp.mean(jnp.abs(kernel)) for name, kernel in kernels(setting.initial).items()}
     return Ticket(_prune(setting.network, sizes, jnp.ones((1, *setting.dataset.shape)), kept))
 

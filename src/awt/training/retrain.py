@@ -1,6 +1,7 @@
 """The cell that retrains one ticket."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -8,7 +9,8 @@ import pandas as pd
 from awt.artifacts import Buffer, encode_csv
 from awt.attacks.ball import ball
 from awt.data.dataset import decode
-from awt.models.network import decode_mask, decode_weights, encode_weights
+from awt.models.compact import compact
+from awt.models.network import apply_mask, decode_mask, decode_weights, encode_weights
 from awt.models.zoo import build
 from awt.params import Model, Retrain, Threat
 from awt.runtime import Context
@@ -22,14 +24,25 @@ def retrain(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Co
     starting weights."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     network = build(Model.of(params["model"]), dataset)
+    initial = decode_weights(inputs["initial"], "initial.npz")
+    mask = decode_mask(inputs["mask"], "mask.npz") if "mask" in inputs else network.everything()
+    threat = ball(Threat.of(params["threat"]), dataset.std)
+    # pixels that the network does not see take no part in ℓ∞ attacks; in others they do, as random starts go there
+    narrow = compact(network, initial, mask, pixels=threat.norm == "linf")
     weights, rows = train(
-        network,
-        decode_weights(inputs["initial"], "initial.npz"),
-        decode_mask(inputs["mask"], "mask.npz") if "mask" in inputs else network.everything(),
-        dataset,
-        ball(Threat.of(params["threat"]), dataset.std),
+        narrow.network,
+        narrow.weights(initial),
+        narrow.mask(mask),
+        replace(
+            dataset,
+            train_x=narrow.pixels(dataset.train_x),
+            validation_x=narrow.pixels(dataset.validation_x),
+            test_x=narrow.pixels(dataset.test_x),
+        ),
+        threat,
         Retrain.of(params["retrain"]),
         params["seed"],
         context,
     )
-    return {"model.npz": encode_weights(weights), "curve.csv": encode_csv(pd.DataFrame(rows, columns=CURVE))}
+    whole = narrow.restored(weights, apply_mask(initial, mask))
+    return {"model.npz": encode_weights(whole), "curve.csv": encode_csv(pd.DataFrame(rows, columns=CURVE))}
