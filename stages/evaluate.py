@@ -6,12 +6,20 @@ from typing import Any
 
 import pandas as pd
 
-from awt.artifacts import decode_npy, decode_npz, encode_csv, encode_json, encode_npz, read_json, write
+from awt.artifacts import (
+    decode_npy,
+    encode_csv,
+    encode_json,
+    encode_npz,
+    read_json,
+    write,
+)
 from awt.data.dataset import described
 from awt.errors import run
 from awt.evaluation import kernels
-from awt.evaluation.cells import chunks, evaluate_cell
-from awt.evaluation.scores import RESULTS, join, metrics, score
+from awt.evaluation.cells import chunks
+from awt.evaluation.scores import RESULTS, flags, metrics, points_of, score
+from awt.evaluation.service import check, under
 from awt.kernels.cells import points_cell
 from awt.kernels.service import compute
 from awt.kernels.tiles import Gram
@@ -35,27 +43,29 @@ def compare_kernels(work: Stage, models: list[dict[str, Any]], dataset: Source, 
 
 def main() -> None:
     with stage("evaluate") as work:
+        asked = work.params.evaluate
         models = read_json(MODELS / "index.json")["models"]
         dataset, data = Source.of(DATA / "dataset.npz"), read_json(DATA / "dataset.json")
-        pieces = chunks(data["counts"]["test"], work.params.evaluate.chunk)
+        pieces = chunks(data["counts"]["test"], asked.chunk)
         inputs = [{"dataset": dataset, "model": Source.of(MODELS / model["file"])} for model in models]
-        cells = [
-            evaluate_cell(work.params, model, chunk, files)
-            for model, files in zip(models, inputs, strict=True)
-            for chunk in pieces
-        ]
-        entries = iter(work.run(cells))
+        suites = {suite: under(work.run, work.params, suite, models, inputs, pieces) for suite in asked.suites}
+        signs, curves = check(work.run, work.params, models, inputs)
 
         files: dict[str, bytes | Path] = {}
         rows = []
-        for model in models:
-            points = join([decode_npz(next(entries).read("points.npz"), model["file"]) for _ in pieces])
+        for number, model in enumerate(models):
+            points = points_of({suite: found[number] for suite, found in suites.items()})
             files[model["file"]] = encode_npz(points)
-            rows.append({name: model[name] for name in ("method", "density", "seed", "trains_all")} | score(points))
-        results = pd.DataFrame(rows, columns=RESULTS)
+            flagged = [*signs[number], *(sign for s in asked.suites for sign in flags(points, s, asked.suite(s)))]
+            about = {name: model[name] for name in ("method", "density", "seed", "trains_all")}
+            rows.append(about | score(points, asked.suites) | {"flags": "; ".join(flagged)})
+        files["index.json"] = encode_json({"suites": {suite: asked.suite(suite) for suite in asked.suites}})
+        results = pd.DataFrame(rows)
+        results = results[[*RESULTS, *results.columns.difference(RESULTS)]]
         work.publish(ARTIFACTS / "evaluation", files)
         write(PLOTS / "results.csv", encode_csv(results))
-        write(ARTIFACTS / "metrics.json", encode_json(metrics(results)))
+        write(PLOTS / "sanity.csv", encode_csv(curves))
+        write(ARTIFACTS / "metrics.json", encode_json(metrics(results, asked.suites)))
         compare_kernels(work, models, dataset, data)
 
 

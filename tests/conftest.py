@@ -45,7 +45,9 @@ TINY: dict[str, Any] = {
     "retrain.batch": 32,
     "retrain.attack.steps": 2,
     "evaluate.chunk": 200,
-    "evaluate.attack.steps": 5,
+    "evaluate.suites": ["pgd100"],
+    "evaluate.attacks": {"pgd100": {"steps": 5}},
+    "evaluate.sanity": 0,
 }
 
 

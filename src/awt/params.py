@@ -31,6 +31,26 @@ Method = Literal[
     "snip",
     "synflow",
 ]
+ATTACKS = {  # by name, what of it can be set
+    "fgsm": (),
+    "pgd20": ("steps", "restarts"),
+    "pgd100": ("steps", "restarts"),
+    "pgd-margin": ("steps", "restarts"),
+    "pgd-dlr": ("steps", "restarts"),
+    "pgd-kl": ("steps", "restarts"),
+    "pgd-t": ("steps", "restarts", "targets"),
+    "apgd-ce": ("steps", "restarts"),
+    "apgd-dlr": ("steps", "restarts"),
+    "apgd-t": ("steps", "restarts", "targets"),
+    "fab-t": ("steps", "targets"),
+    "square": ("queries", "restarts"),
+    "deepfool": ("steps",),
+}
+SUITES = {  # attacks, each on the points that the ones before it left standing
+    "pgd100": ("pgd100",),
+    "quick": ("pgd20", "apgd-dlr"),
+    "autoattack": ("apgd-ce", "apgd-t", "fab-t", "square"),  # the "standard" version
+}
 METHODS: tuple[str, ...] = get_args(Method)
 CellKind = Literal["default", "teacher", "dense", "views", "points", "plan", "tile", "mask", "retrain", "evaluate"]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -90,7 +110,7 @@ class Model(_Section):
 
 
 class Threat(_Section):
-    norm: Literal["linf", "l2"]
+    norm: Literal["linf", "l2", "l1"]
     eps: Annotated[float, Field(ge=0)]
     eps_unit: Literal["pixel", "std"]
     clip: bool
@@ -100,16 +120,6 @@ class Attack(_Section):
     steps: Positive
     step_size: Annotated[float, Field(gt=0)] | None
     random_start: bool
-
-
-class EvaluationAttack(Attack):
-    restarts: Positive
-
-    @model_validator(mode="after")
-    def _restarts_differ(self) -> Self:
-        if self.restarts > 1 and not self.random_start:
-            raise ValueError("`restarts` above 1 need `random_start: true`, or each is the same attack again")
-        return self
 
 
 class Kernel(_Section):
@@ -206,7 +216,32 @@ class Retrain(_Section):
 
 class Evaluate(_Section):
     chunk: Positive
-    attack: EvaluationAttack
+    suites: Annotated[tuple[str, ...], Field(min_length=1)]
+    attacks: dict[str, dict[str, Positive]]
+    sanity: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        if len(set(self.suites)) != len(self.suites):
+            raise ValueError(f"`suites` names something twice: {list(self.suites)}")
+        for where, names, known in (
+            ("suites", self.suites, (*SUITES, *ATTACKS)),
+            ("attacks", tuple(self.attacks), ATTACKS),
+        ):
+            for name in names:
+                if name not in known:
+                    close = difflib.get_close_matches(name, known, n=1)
+                    hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+                    raise ValueError(f"`{where}` names {name!r}; {hint}")
+        for name, changes in self.attacks.items():
+            for key in changes:
+                if key not in ATTACKS[name]:
+                    raise ValueError(f"attacks.{name}.{key}: unknown key; allowed: {', '.join(ATTACKS[name])}")
+        return self
+
+    def suite(self, name: str) -> tuple[str, ...]:
+        """The attacks of a suite, or the one that a name stands for itself."""
+        return SUITES.get(name, (name,))
 
 
 class Resources(_Section):

@@ -71,7 +71,7 @@ def test_mask(finished, tmp_path):
 
 def test_gc_drops_only_what_no_record_names(finished, copy_of):
     workspace = copy_of(finished)
-    workspace.edit({"evaluate.attack.steps": 4})
+    workspace.edit({"evaluate.attacks": {"pgd100": {"steps": 4}}})
     assert workspace.stage("evaluate").returncode == 0
     assert "0 cells could be dropped" in awt(workspace, "store", "gc", "--dry-run").stdout  # they are young
     assert "10 cells could be dropped" in awt(workspace, "store", "gc", "--days", "0", "--dry-run").stdout

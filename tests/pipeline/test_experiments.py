@@ -36,8 +36,7 @@ def test_mnist_from_a_local_folder(fresh):
             "retrain.epochs": 2,
             "retrain.attack.steps": 1,
             "evaluate.chunk": 5000,
-            "evaluate.attack.steps": 2,
-            "evaluate.attack.restarts": 1,
+            "evaluate.attacks": {"pgd100": {"steps": 2}},
         }
     )
     workspace.dvc("repro", "dvc.yaml")

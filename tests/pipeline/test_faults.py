@@ -190,7 +190,7 @@ def test_serial_and_ray_give_the_same_bytes_for_convolutions(fresh):
                 "search.epochs": 2,
                 "retrain.epochs": 2,
                 "retrain.batch": 64,
-                "evaluate.attack.steps": 2,
+                "evaluate.attacks": {"pgd100": {"steps": 2}},
             }
         )
         workspace.dvc("repro")

@@ -69,7 +69,7 @@ def test_every_method_goes_through_the_pipeline_beside_those_that_did_before(fin
             "search.densities": [0.1],
             "search.epochs": 4,
             "retrain.epochs": 2,
-            "evaluate.attack.steps": 2,
+            "evaluate.attacks": {"pgd100": {"steps": 2}},
         }
     )
     workspace.dvc("repro")
@@ -102,7 +102,7 @@ def test_metrics_plots_and_experiments_work(finished, copy_of):
     assert set(table["awt"]) == {"0.1", "0.3"}
     assert 0 <= table["awt"]["0.1"]["adversarial"] <= table["awt"]["0.1"]["natural"] <= 1
     assert "index.html" in workspace.dvc("plots", "show")
-    workspace.dvc("exp", "run", "-S", "evaluate.attack.steps=4", "-n", "weaker")
+    workspace.dvc("exp", "run", "-S", "evaluate.attacks.pgd100.steps=4", "-n", "weaker")
     assert "weaker" in workspace.dvc("exp", "show", "--csv")
     workspace.dvc("metrics", "diff", "--all")
 

@@ -78,7 +78,10 @@ def test_every_knob_has_a_comment():
         ("model.name", "vgg", "model.name: input should be 'mlp' or 'cnn'"),
         ("data.path", "x.npz", "data: `path` names the file of `name: npz`"),
         ("data.name", "npz", "data: `path` names the file of `name: npz`"),
-        ("evaluate.attack.random_start", False, "evaluate.attack: `restarts` above 1 need `random_start: true`"),
+        ("evaluate.suites", ["autoatack"], "evaluate: `suites` names 'autoatack'; did you mean `autoattack`?"),
+        ("evaluate.attacks", {"sqare": {}}, "did you mean `square`?"),
+        ("evaluate.attacks", {"square": {"steps": 5}}, "attacks.square.steps: unknown key; allowed: queries, restarts"),
+        ("evaluate.attacks", {"square": {"queries": 0}}, "evaluate.attacks.square.queries"),
     ],
 )
 def test_faults_are_named(dotted, value, message):

@@ -1,37 +1,42 @@
-"""Projected gradient descent on the cross-entropy."""
+"""Projected gradient ascent: the loop that training and evaluation share, and the attack."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import jax
-import optax
+import jax.numpy as jnp
 
+from awt.attacks.attacker import Best, Points, random_start
 from awt.attacks.ball import Ball
+from awt.attacks.objectives import Logits, Loss, cross_entropy, fooled, objective
 from awt.models.network import Network, Weights
 from awt.params import Attack
 
 
-def pgd(
-    logits: Callable[[jax.Array], jax.Array],
-    ball: Ball,
-    attack: Attack,
-    x: jax.Array,
-    y: jax.Array,
-    key: jax.Array,
-) -> jax.Array:
-    """Adversarial examples of x with labels y: steps along the steepest ascent, projected back into the ball.
+def step_size(ball: Ball, steps: int, given: float | None) -> float:  # an array where ε is one
+    return 2.5 * ball.eps / steps if given is None else given
+
+
+def pgd(logits: Logits, ball: Ball, attack: Attack, x: jax.Array, y: jax.Array, key: jax.Array) -> jax.Array:
+    """Adversarial examples of x with labels y, by the cross-entropy: the last of the steps, as training uses it.
 
     No gradient flows from the result back into the network. With ε = 0 it is x itself.
     """
+    return ascend(lambda moved: cross_entropy(logits(moved), y), ball, attack, x, key)
+
+
+def ascend(
+    value: Callable[[jax.Array], jax.Array], ball: Ball, attack: Attack, x: jax.Array, key: jax.Array
+) -> jax.Array:
+    """Steps along the steepest ascent of a value by point, each projected back into the ball."""
     if ball.eps == 0.0:
         return x
-    step_size = 2.5 * ball.eps / attack.steps if attack.step_size is None else attack.step_size
-
-    def loss(moved: jax.Array) -> jax.Array:
-        return optax.softmax_cross_entropy_with_integer_labels(logits(moved), y).sum()
+    size = step_size(ball, attack.steps, attack.step_size)
 
     def step(_: int, moved: jax.Array) -> jax.Array:
-        return ball.project(x, moved + step_size * ball.steepest(jax.grad(loss)(moved)))
+        gradient = jax.grad(lambda moved: value(moved).sum())(moved)
+        return ball.project(x, moved + size * ball.steepest(gradient))
 
     start = ball.random(key, x) if attack.random_start else x
     return jax.lax.stop_gradient(jax.lax.fori_loop(0, attack.steps, step, start))
@@ -44,3 +49,49 @@ def attacked(
     """Adversarial examples of a network, and its outputs on them; compiled once for all weights and keys."""
     moved = pgd(partial(network.apply, weights), ball, attack, x, y, key)
     return moved, network.apply(weights, moved)
+
+
+@dataclass(frozen=True)
+class Pgd:
+    """PGD of any loss, with restarts, towards no class or in turn towards each; a single step of size ε is FGSM."""
+
+    steps: int = 100
+    loss: Loss = "ce"
+    step_size: float | None = None
+    random_start: bool = True
+    restarts: int = 1
+    targets: int = 0
+    name: str = "pgd"
+
+    norms = ("linf", "l2", "l1")
+
+    def tries(self, classes: int) -> list[int | None]:
+        ranks: list[int | None] = [*range(1, min(self.targets, classes - 1) + 1)] if self.targets else [None]
+        return ranks * self.restarts
+
+    def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
+        x, y = points.x, points.y
+        natural = logits(x) if self.loss == "kl" else None
+        value = objective(self.loss, y, points.target if self.targets else None, natural)
+        size = step_size(ball, self.steps, self.step_size)
+
+        def total(moved: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+            found = logits(moved)
+            values = value(found)
+            return values.sum(), (values, fooled(found, y))
+
+        def step(state: tuple[int, jax.Array, Best]) -> tuple[int, jax.Array, Best]:
+            number, moved, best = state
+            gradient, (values, broken) = jax.grad(total, has_aux=True)(moved)
+            return number + 1, ball.project(x, moved + size * ball.steepest(gradient)), best.seen(moved, values, broken)
+
+        start = random_start(ball, points) if self.random_start else x
+        _, moved, best = jax.lax.while_loop(
+            lambda state: (state[0] < self.steps) & ~jnp.all(state[2].broken), step, (0, start, Best.start(points))
+        )
+        return best.seen(moved, *total(moved)[1]).x
+
+
+def fgsm(random_start: bool = False) -> Pgd:
+    """One step to the edge of the ball."""
+    return Pgd(steps=1, step_size=None, random_start=random_start, name="fgsm")

@@ -32,7 +32,8 @@ class Compact:
         """Of images [n, height, width, channels] what the network sees: [n, pixels, 1, channels]."""
         if not isinstance(self.network.weighted[0], Dense) or len(self.kept[0]) == x.shape[1] * x.shape[2]:
             return x
-        return x.reshape(len(x), -1, 1, x.shape[3])[:, self.kept[0]]
+        number, height, width, channels = x.shape
+        return x.reshape(number, height * width, 1, channels)[:, self.kept[0]]
 
     def mask(self, mask: Masks) -> Masks:
         return {name: jnp.asarray(np.asarray(kept)[self._part[name]]) for name, kept in mask.items()}

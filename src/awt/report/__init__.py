@@ -10,6 +10,6 @@ def build(inputs: Inputs) -> dict[str, bytes]:
     """The files of the report, by name; the same inputs give the same bytes."""
     return {
         "index.html": page.html(inputs).encode(),
-        "table.csv": table.csv(table.summary(inputs.results)),
-        "table.txt": table.text(table.summary(inputs.results)).encode(),
+        "table.csv": table.csv(table.summary(inputs.results, inputs.kinds)),
+        "table.txt": table.text(table.summary(inputs.results, inputs.kinds)).encode(),
     }

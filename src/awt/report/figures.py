@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from awt.report import canvas, table, words
 from awt.report.canvas import png
 
-__all__ = ["accuracy", "has_validation", "png", "retraining"]
+__all__ = ["accuracy", "has_validation", "perturbations", "png", "retraining"]
 
 _KIND_DASHES = {"natural": (0, (4, 1.5)), "adversarial": (0, ())}
 
@@ -37,6 +37,26 @@ def accuracy(results: pd.DataFrame) -> Figure:
     _density_axis(axes, sorted(sparse["density"].unique()))
     axes.set_ylabel("accuracy, %")
     canvas.legend(figure, [*_methods(rows), *_kinds()])
+    return figure
+
+
+@canvas.style()
+def perturbations(sanity: pd.DataFrame, eps: float) -> Figure:
+    """Robust accuracy against ε, of the sparsest tickets and the dense network; lines are means over seeds."""
+    figure, (axes,) = canvas.panels(1, "Accuracy against the size of the perturbation", height=3.2)
+    sparse = sanity.loc[sanity["method"] != "dense", "density"]
+    shown = sanity[(sanity["against"] == "eps") & ((sanity["method"] == "dense") | (sanity["density"] == sparse.min()))]
+    for method, rows in shown.groupby("method"):
+        line = rows.groupby("x", as_index=False)["adversarial"].mean()
+        look = canvas.look(str(method))
+        axes.plot(line["x"] / eps, 100 * line["adversarial"], color=look.colour, marker=look.marker)
+    axes.axvline(1.0, color="#777777", linestyle=":", linewidth=1.2)
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.magnitude(value)))
+    axes.set_xlabel("size of the perturbation, in ε")
+    axes.set_ylabel("accuracy, %")
+    canvas.legend(figure, _methods(shown))
     return figure
 
 

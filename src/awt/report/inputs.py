@@ -17,7 +17,9 @@ class Inputs:
         params: its parameters.
         dataset: name, shape, classes, counts per part, mean, std, sources.
         results: method, density, seed, trains_all (its result is dense, whatever its mask), natural, adversarial
-            (shares in 0..1), points.
+            (shares in 0..1; under the first suite of attacks), points, flags (why the robustness is not to be
+            believed), a column for each further suite; and <column>_low and <column>_high, 95 % intervals.
+        sanity: method, density, seed, against ("eps" or "steps"), x, adversarial.
         search: method, density, seed, epoch, target_distance, kernel_distance, kernel_distance_error,
             changed, kept, and `kept <layer>` of each layer; rows only of the methods that search.
         retrain: method, density, seed, epoch, loss, train_adversarial, validation_natural,
@@ -36,6 +38,7 @@ class Inputs:
     params: Params
     dataset: dict[str, Any]
     results: pd.DataFrame
+    sanity: pd.DataFrame
     search: pd.DataFrame
     retrain: pd.DataFrame
     kernels: pd.DataFrame
@@ -45,3 +48,8 @@ class Inputs:
     versions: dict[str, str]
     hashes: dict[str, str]
     records: dict[str, str]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The accuracies that the results have."""
+        return ("natural", "adversarial", *self.params.evaluate.suites[1:])

@@ -38,7 +38,7 @@ _KERNEL_LEGEND = (
 def html(inputs: Inputs) -> str:
     """The whole page."""
     title = f"Adversarial winning tickets on {inputs.dataset.get('name', inputs.params.data.name)}"
-    rows = table.summary(inputs.results)
+    rows = table.summary(inputs.results, inputs.kinds)
     body = lines(
         [
             element("header", lines([element("h1", title), *_headline(inputs, rows)])),
@@ -62,7 +62,7 @@ def _headline(inputs: Inputs, rows: pd.DataFrame) -> Iterable[Html]:
             ("Data", words.data(inputs.dataset)),
             ("Network", words.network(params.model, weights)),
             ("Threat", words.threat(params.threat, inputs.dataset.get("std"))),
-            ("Evaluation", words.attack(params.evaluate.attack)),
+            ("Evaluation", words.evaluation(params.evaluate)),
             ("Seeds", ", ".join(str(seed) for seed in seeds)),
         ]
     )
@@ -88,7 +88,8 @@ def _both(row: "pd.Series") -> str:
 
 
 def _table(inputs: Inputs, rows: pd.DataFrame) -> Iterable[Html]:
-    heads = ("kept", "method", "natural, %", "adversarial, %", "worst – best", "seeds")
+    suites = [f"{words.suite(name)}, %" for name in inputs.params.evaluate.suites]
+    heads = ("kept", "method", "natural, %", *suites, "worst – best", "seeds")
     marked = rows.assign(best=table.winners(rows))
     densities = [group for _, group in marked.groupby("density", sort=False)]
     groups = ([_cells(row) for _, row in group.iterrows()] for group in densities)
@@ -108,17 +109,32 @@ def _cells(row: "pd.Series") -> list[str]:
 def _legend(inputs: Inputs, rows: pd.DataFrame) -> str:
     points = words.listed([f"{count:,}" for count in sorted(inputs.results["points"].unique())])
     several = inputs.results["seed"].nunique() > 1
+    first = words.suite(inputs.params.evaluate.suites[0])
     said = [
         "Mean ± sample standard deviation over seeds" if several else "One seed",
         f", on {points} test points.",
     ]
     if several:
-        said.append(" Worst and best are the adversarial accuracies of single seeds.")
+        said.append(f" Worst and best are single seeds under {first}.")
     if rows["trains_all"].any():
         said.append(" (dense): all weights are trained; the density is that of the mask it started with.")
     if table.winners(rows).any():
-        said.append(" Bold: the best adversarial accuracy at its density.")
+        said.append(f" Bold: the best under {first} at its density.")
+    said.append(f" The 95 % confidence interval of one network under {first} is at most {_widest(inputs)} points wide.")
+    said += [f" {table.MARK} Not to be believed: {named} ({flags})." for flags, named in _flagged(inputs.results)]
     return "".join(said)
+
+
+def _flagged(results: pd.DataFrame) -> list[tuple[str, str]]:
+    """Each set of flags, and the networks that have it."""
+    found: dict[str, list[str]] = {}
+    for _, row in results[results["flags"].fillna("") != ""].iterrows():
+        found.setdefault(str(row["flags"]), []).append(f"{row['method']} at {words.density(row['density'])}")
+    return [(flags, words.listed(sorted(set(named)))) for flags, named in sorted(found.items())]
+
+
+def _widest(inputs: Inputs) -> str:
+    return words.percent((inputs.results["adversarial_high"] - inputs.results["adversarial_low"]).max())
 
 
 def _missing(inputs: Inputs) -> list[str]:

@@ -26,6 +26,14 @@ def outcome(inputs: Inputs) -> Iterator[Plate]:
         figures.accuracy(inputs.results),
         f"Accuracy on the test points against the share of weights kept{bars}; the black lines are the dense network.",
     )
+    if len(inputs.sanity):
+        yield Plate(
+            "perturbations",
+            figures.perturbations(inputs.sanity, inputs.params.threat.eps),
+            "Share of the points that stand against a perturbation of each size, at the lowest density and dense, mean "
+            "over seeds; the dotted line is the threat's ε. A robust network breaks in the end: one whose line stays "
+            "up hides its gradients.",
+        )
     if len(inputs.retrain):
         part = "validation" if figures.has_validation(inputs.retrain) else "training"
         yield Plate(

@@ -1,22 +1,25 @@
 """The table of accuracies: one row per method and density, over seeds, as data and as text for a terminal."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from awt import artifacts
 from awt.report import words
 
 KINDS = ("natural", "adversarial")
+MARK = "⚠"
 
 
-def summary(results: pd.DataFrame) -> pd.DataFrame:
-    """Mean, sample standard deviation, worst and best seed of each method at each density.
+def summary(results: pd.DataFrame, kinds: Sequence[str] = KINDS) -> pd.DataFrame:
+    """Mean, sample standard deviation, worst and best seed of each method at each density, for kinds of accuracy.
 
     Densest first; at one density `dense` first, then by name. The spread of a single seed is 0.
     """
     # sorted, so that the order in which cells finished cannot show in a sum's last digit
     groups = results.sort_values("seed").groupby(["method", "density"])
     columns = {}
-    for kind in KINDS:
+    for kind in kinds:
         values = groups[kind]
         columns[f"{kind}_mean"] = values.mean()
         columns[f"{kind}_spread"] = values.std(ddof=1).fillna(0.0)
@@ -24,6 +27,7 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
         columns[f"{kind}_best"] = values.max()
     columns["seeds"] = groups["seed"].nunique()
     columns["trains_all"] = groups["trains_all"].any()
+    columns["flagged"] = groups["flags"].agg(lambda flags: bool(flags.fillna("").str.len().any()))
     return _ordered(pd.DataFrame(columns).reset_index())
 
 
@@ -48,21 +52,26 @@ def csv(table: pd.DataFrame) -> bytes:
 
 def text(table: pd.DataFrame) -> str:
     """A summary as aligned plain text, in percent."""
-    heads = ("density", "method", "natural", "adversarial", "worst – best", "seeds")
+    heads = ("density", "method", *_kinds(table.columns), "worst – best", "seeds")
     rows = [heads, *(cells(row) for _, row in table.iterrows())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
     return "\n".join(_aligned(row, widths) for row in rows) + "\n"
 
 
 def cells(row: "pd.Series") -> tuple[str, ...]:
-    """A row of a summary as words: density, method, natural, adversarial, worst – best seed, seeds."""
+    """A row of a summary as words: density, method, accuracies, worst – best seed under the first suite, seeds."""
+    named = f"{row['method']} (dense)" if row["trains_all"] else str(row["method"])
     return (
         words.density(row["density"]),
-        f"{row['method']} (dense)" if row["trains_all"] else str(row["method"]),
-        *(words.accuracy(row[f"{kind}_mean"], row[f"{kind}_spread"], row["seeds"]) for kind in KINDS),
+        f"{named} {MARK}" if row["flagged"] else named,
+        *(words.accuracy(row[f"{kind}_mean"], row[f"{kind}_spread"], row["seeds"]) for kind in _kinds(row.index)),
         f"{words.percent(row['adversarial_worst'])} – {words.percent(row['adversarial_best'])}",
         str(row["seeds"]),
     )
+
+
+def _kinds(columns: "pd.Index") -> list[str]:
+    return [str(name).removesuffix("_mean") for name in columns if str(name).endswith("_mean")]
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:

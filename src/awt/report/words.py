@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from awt.params import EvaluationAttack, Model, Params, Threat
+from awt.params import Evaluate, Model, Params, Threat
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_NORMS = {"linf": "ℓ∞", "l2": "ℓ2"}
+_NORMS = {"linf": "ℓ∞", "l2": "ℓ2", "l1": "ℓ1"}
 _INITS = {"glorot": "Glorot", "he": "He", "lecun": "LeCun", "ntk": "NTK"}
 
 
@@ -96,10 +96,24 @@ def _in_pixels(eps: float, std: Any) -> str:
     return f" ({sizes} pixel)" if sizes else ""
 
 
-def attack(attack: EvaluationAttack) -> str:
-    """`PGD-100, random start, 2 restarts`."""
-    start = "random start" if attack.random_start else "no random start"
-    return f"PGD-{attack.steps}, {start}, {plural(attack.restarts, 'restart')}"
+def suite(name: str) -> str:
+    """`PGD-100`, `AutoAttack`; of other attacks and suites their names."""
+    return {"pgd100": "PGD-100", "pgd20": "PGD-20", "autoattack": "AutoAttack", "fgsm": "FGSM"}.get(name, name)
+
+
+def evaluation(evaluate: Evaluate) -> str:
+    """`PGD-100; AutoAttack (apgd-ce, apgd-t, fab-t, square; square with queries 1000)`."""
+    said = []
+    for name in evaluate.suites:
+        attacks = evaluate.suite(name)
+        changes = [
+            f"{attack} with {', '.join(f'{key} {value}' for key, value in evaluate.attacks[attack].items())}"
+            for attack in attacks
+            if evaluate.attacks.get(attack)
+        ]
+        parts = "; ".join(filter(None, [", ".join(attacks) if attacks != (name,) else "", *changes]))
+        said.append(f"{suite(name)} ({parts})" if parts else suite(name))
+    return "; ".join(said)
 
 
 def parameters(params: Params) -> list[tuple[str, str]]:

@@ -120,6 +120,11 @@ def test_widths_are_rounded_up(
         assert np.all(np.diff(kept) > 0)
 
 
+def test_no_images_are_none(wide: Network, random_mask: Callable[..., Masks]) -> None:
+    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True)
+    assert len(narrow.pixels(np.zeros((0, 4, 4, 1), np.float32))) == 0
+
+
 def test_dense_networks_are_themselves(wide: Network) -> None:
     assert compact(wide, wide.initialise(0), wide.everything(), pixels=True).network == wide
 

@@ -38,6 +38,7 @@ def make(
             "sources": {"load_digits": "a" * 64},
         },
         results=pd.DataFrame([_result(*ticket) for ticket in tickets]),
+        sanity=pd.DataFrame([row for ticket in tickets for row in _sanity(*ticket)]),
         search=pd.DataFrame([row for ticket in searched for row in _search(*ticket)], columns=SEARCH),
         retrain=pd.DataFrame([row for ticket in tickets for row in _retrain(*ticket, validated)]),
         kernels=pd.DataFrame([row for ticket in tickets for row in _kernels(*ticket, "dense" in methods)]),
@@ -71,8 +72,21 @@ def _result(method: str, density: float, seed: int) -> dict[str, Any]:
         "trains_all": False,
         "natural": 0.975 - 0.5 * lost,
         "adversarial": 0.885 - lost,
+        "adversarial_low": 0.86 - lost,
+        "adversarial_high": 0.91 - lost,
+        "autoattack": 0.87 - 1.1 * lost,
         "points": 360,
+        "flags": "",
     }
+
+
+def _sanity(method: str, density: float, seed: int) -> list[dict[str, Any]]:
+    about = {"method": method, "density": density, "seed": seed}
+    lost = SKILL[method] * math.log10(1 / density)
+    eps = [
+        about | {"against": "eps", "x": 0.1 * x, "adversarial": max(0.9 - lost - 0.2 * x, 0.0)} for x in (0.5, 1, 2, 8)
+    ]
+    return [*eps, *(about | {"against": "steps", "x": x, "adversarial": 0.8 - lost} for x in (1, 10, 100))]
 
 
 def _search(method: str, density: float, seed: int) -> list[dict[str, Any]]:

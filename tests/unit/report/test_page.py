@@ -117,7 +117,7 @@ def test_ids_are_unique_and_every_reference_has_one(html: str) -> None:
 
 
 def test_table_on_the_page_is_the_summary(html: str, inputs: Inputs) -> None:
-    rows = [list(table.cells(row)) for _, row in table.summary(inputs.results).iterrows()]
+    rows = [list(table.cells(row)) for _, row in table.summary(inputs.results, inputs.kinds).iterrows()]
     shown = Page(html).rows
     assert shown[1 : 1 + len(rows)] == rows
     for density in report_inputs.DENSITIES:
@@ -131,9 +131,9 @@ def test_every_method_density_parameter_and_hash_appears(html: str, inputs: Inpu
     cells = {cell for row in Page(html).rows for cell in row}
     assert set(report_inputs.METHODS) <= cells
     assert {"2 %", "5 %", "20 %", "100 %"} <= cells
-    assert {"search.gamma", "threat.eps", "retrain.attack.steps", "evaluate.attack.restarts"} <= cells
+    assert {"search.gamma", "threat.eps", "retrain.attack.steps", "evaluate.chunk"} <= cells
     assert set(inputs.hashes.values()) | set(inputs.versions.values()) <= cells
-    assert Page(html).tags["figure"] == 9
+    assert Page(html).tags["figure"] == 10
 
 
 def test_where_it_runs_does_not_show(inputs: Inputs, report: dict[str, bytes]) -> None:
@@ -157,6 +157,22 @@ def test_names_are_escaped() -> None:
     assert ("a", "href", 'a"><b>.json') in page.attributes
 
 
+def test_flagged_networks_are_named(inputs: Inputs) -> None:
+    results = inputs.results.copy()
+    results.loc[results["method"] == "random", "flags"] = "gradients are zero"
+    text, _ = page_of(dataclasses.replace(inputs, results=results))
+    assert "Not to be believed: random at 2" in text
+    assert "(gradients are zero)" in text
+
+
+def test_suites_in_words(html: str, inputs: Inputs) -> None:
+    assert "PGD-100; AutoAttack (apgd-ce, apgd-t, fab-t, square)" in html
+    changed = inputs.params.evaluate.model_copy(
+        update={"attacks": {"square": {"queries": 7}}, "suites": ("autoattack",)}
+    )
+    assert words.evaluation(changed).endswith("square; square with queries 7)")
+
+
 def test_data_in_words(html: str) -> None:
     assert "8 × 8 × 1 inputs, 10 classes; 1,293 train, 144 validation and 360 test points" in html
 
@@ -170,7 +186,7 @@ def test_threat_in_words(html: str, inputs: Inputs) -> None:
 
 def test_one_seed_one_density_no_search() -> None:
     text, page = page_of(small())
-    assert page.tags["figure"] == 6
+    assert page.tags["figure"] == 7
     assert "No method of this run searches" in text
     assert "attacked training points" in text
     assert "±" not in text

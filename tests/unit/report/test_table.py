@@ -13,7 +13,7 @@ KINDS = ("natural", "adversarial")
 
 def frame(*rows: tuple[str, float, int, float, float]) -> pd.DataFrame:
     columns = ["method", "density", "seed", "natural", "adversarial"]
-    return pd.DataFrame(rows, columns=columns).assign(points=100, trains_all=False)
+    return pd.DataFrame(rows, columns=columns).assign(points=100, trains_all=False, flags="")
 
 
 def test_numbers_are_those_of_the_results(inputs: Inputs) -> None:
@@ -77,9 +77,25 @@ def test_a_network_that_is_dense_after_all_says_so_and_wins_nothing() -> None:
     assert "awt (dense)" not in table.text(summary)
 
 
+def test_a_flagged_network_is_marked() -> None:
+    results = frame(("awt", 0.1, 0, 0.7, 0.6), ("random", 0.1, 0, 0.9, 0.5))
+    results.loc[1, "flags"] = "gradients are zero"
+    text = table.text(table.summary(results))
+    assert f"random {table.MARK}" in text
+    assert f"awt {table.MARK}" not in text
+
+
+def test_further_suites_have_columns(inputs: Inputs) -> None:
+    assert inputs.kinds == ("natural", "adversarial", "autoattack")
+    heads, first, *_ = table.text(table.summary(inputs.results, inputs.kinds)).splitlines()
+    assert heads.split()[2:5] == list(inputs.kinds)
+    assert "86.8 ± 0.3" in first
+
+
 def test_csv_reads_back_as_the_summary(report: dict[str, bytes], inputs: Inputs) -> None:
     read = list(csv.DictReader(io.StringIO(report["table.csv"].decode())))
-    expected = table.summary(inputs.results)
+    expected = table.summary(inputs.results, inputs.kinds)
     assert [row.pop("method") for row in read] == list(expected.pop("method"))
-    assert [row.pop("trains_all") for row in read] == [str(dense) for dense in expected.pop("trains_all")]
+    for yes in ("trains_all", "flagged"):
+        assert [row.pop(yes) for row in read] == [str(value) for value in expected.pop(yes)]
     assert [{name: float(value) for name, value in row.items()} for row in read] == expected.to_dict("records")
