@@ -208,9 +208,17 @@ class Search(_Section):
 
 
 class Retrain(_Section):
+    objective: Literal["natural", "fgsm", "pgd", "trades", "beta"] = "pgd"
     epochs: Positive
     batch: Positive
     learning_rate: Annotated[float, Field(gt=0)]
+    schedule: Literal["constant", "cosine", "steps"] = "constant"
+    decay: Annotated[float, Field(ge=0)] = 0.0
+    divergence: Annotated[float, Field(gt=0)] = 6.0
+    smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    warmup: Annotated[float, Field(ge=0, le=1)] = 0.0
+    keep: Literal["last", "best"] = "last"
+    also: tuple[Threat, ...] = ()
     attack: Attack
 
 
@@ -290,6 +298,12 @@ class Params(_Section):
             after = ("shuffled", "random")
             if method in after and like is not None and (like not in search.methods or search.base(like) in after):
                 raise ValueError(f"search.like: {name} takes after {like!r}, which is none of the methods that choose")
+        return self
+
+    @model_validator(mode="after")
+    def _the_best_epoch_can_be_known(self) -> Self:
+        if self.retrain.keep == "best" and self.data.validation == 0:
+            raise ValueError("retrain.keep: best goes by robust validation accuracy: set data.validation above 0")
         return self
 
 

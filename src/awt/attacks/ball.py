@@ -27,6 +27,10 @@ class Ball:
         """‖r / unit‖ by point, [n]."""
         return _size(self.norm, r / self.units)[:, 0, 0, 0]
 
+    def scaled(self, share: jax.Array) -> "Ball":
+        """With a share of eps, as an array."""
+        return Ball(self.norm, self.eps * share, self.unit, self.clip)  # type: ignore[arg-type]
+
     def random(self, key: jax.Array, x: jax.Array) -> jax.Array:
         """A point drawn uniformly from the ball around each x (before clipping)."""
         if self.norm == "linf":

@@ -14,32 +14,46 @@ from awt.models.network import Network, Weights
 from awt.params import Attack
 
 
-def step_size(ball: Ball, steps: int, given: float | None) -> float:  # an array where ε is one
+def step_size(ball: Ball, steps: int, given: float | None) -> float:
+    """An array where ε is one."""
     return 2.5 * ball.eps / steps if given is None else given
 
 
-def pgd(logits: Logits, ball: Ball, attack: Attack, x: jax.Array, y: jax.Array, key: jax.Array) -> jax.Array:
+def pgd(
+    logits: Logits,
+    ball: Ball,
+    attack: Attack,
+    x: jax.Array,
+    y: jax.Array,
+    key: jax.Array,
+    step: float | jax.Array | None = None,
+) -> jax.Array:
     """Adversarial examples of x with labels y, by the cross-entropy: the last of the steps, as training uses it.
 
     No gradient flows from the result back into the network. With ε = 0 it is x itself.
     """
-    return ascend(lambda moved: cross_entropy(logits(moved), y), ball, attack, x, key)
+    return ascend(lambda moved: cross_entropy(logits(moved), y), ball, attack, x, key, step)
 
 
 def ascend(
-    value: Callable[[jax.Array], jax.Array], ball: Ball, attack: Attack, x: jax.Array, key: jax.Array
+    value: Callable[[jax.Array], jax.Array],
+    ball: Ball,
+    attack: Attack,
+    x: jax.Array,
+    key: jax.Array,
+    step: float | jax.Array | None = None,
 ) -> jax.Array:
     """Steps along the steepest ascent of a value by point, each projected back into the ball."""
-    if ball.eps == 0.0:
+    if isinstance(ball.eps, float) and ball.eps == 0.0:
         return x
-    size = step_size(ball, attack.steps, attack.step_size)
+    size = step_size(ball, attack.steps, attack.step_size) if step is None else step
 
-    def step(_: int, moved: jax.Array) -> jax.Array:
+    def forward(_: int, moved: jax.Array) -> jax.Array:
         gradient = jax.grad(lambda moved: value(moved).sum())(moved)
         return ball.project(x, moved + size * ball.steepest(gradient))
 
     start = ball.random(key, x) if attack.random_start else x
-    return jax.lax.stop_gradient(jax.lax.fori_loop(0, attack.steps, step, start))
+    return jax.lax.stop_gradient(jax.lax.fori_loop(0, attack.steps, forward, start))
 
 
 @partial(jax.jit, static_argnames=("network", "ball", "attack"))

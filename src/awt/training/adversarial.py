@@ -1,4 +1,4 @@
-"""PGD adversarial training of a masked network from its initial weights."""
+"""Adversarial training of a masked network from its initial weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from awt.attacks.ball import Ball
+from awt.attacks.ball import Ball, ball
+from awt.attacks.objectives import Logits
 from awt.attacks.pgd import pgd
 from awt.data.dataset import Dataset
 from awt.errors import InputError
@@ -19,6 +20,8 @@ from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.params import Attack, Retrain
 from awt.runtime import Context
 from awt.runtime.resume import Loop, Row, run
+from awt.training.devices import placed, shared
+from awt.training.objectives import PGD, Objective
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,23 @@ class Recipe:
     threat: Ball
     attack: Attack
     learning_rate: float
+    objective: Objective = PGD
+    also: tuple[Ball, ...] = ()  # further threats: each step meets one of all by chance
+    schedule: str = "constant"
+    decay: float = 0.0
+    warmup: int = 0  # steps over which ε rises from 0
+    steps: int = 0  # of the whole run; for schedules
+    devices: int = 1  # that share a batch
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        rate: optax.ScalarOrSchedule = self.learning_rate
+        if self.schedule == "cosine":
+            rate = optax.cosine_decay_schedule(self.learning_rate, self.steps)
+        elif self.schedule == "steps":
+            drops = {int(0.75 * self.steps): 0.1, int(0.9 * self.steps): 0.1}
+            rate = optax.piecewise_constant_schedule(self.learning_rate, drops)
+        return optax.adamw(rate, weight_decay=self.decay) if self.decay > 0 else optax.adam(rate)
 
 
 class State(NamedTuple):
@@ -38,6 +58,14 @@ class State(NamedTuple):
     optimiser: Any
     loss: jax.Array
     hits: jax.Array
+
+
+class Kept(NamedTuple):
+    """A run, and its weights after the epoch of the best robust validation accuracy (where asked for)."""
+
+    training: State
+    best: Weights
+    best_value: jax.Array
 
 
 def train(
@@ -54,24 +82,50 @@ def train(
     steps = len(dataset.train_y) // retrain.batch
     if steps == 0:
         raise InputError(f"retrain.batch: {retrain.batch} is more than the {len(dataset.train_y)} training points")
-    recipe = Recipe(network, threat, retrain.attack, retrain.learning_rate)
-    state = start(recipe, initial, mask)
-    x, y = jnp.asarray(dataset.train_x), jnp.asarray(dataset.train_y)
+    recipe = _recipe(network, threat, dataset, retrain, steps)
+    keeps_best = retrain.keep == "best"
+    first = start(recipe, initial, mask)
+    state = Kept(first, first.weights if keeps_best else {}, jnp.array(-1.0))
+    x, y = (placed(jnp.asarray(part), recipe.devices) for part in (dataset.train_x, dataset.train_y))
     attack_key = key(seed, "retrain", "attack")
     validate = _validation(recipe, dataset, key(seed, "retrain", "validation"))
 
-    def advance(state: State, epoch: int, start: int, stop: int) -> State:
+    def advance(state: Kept, epoch: int, start: int, stop: int) -> Kept:
         batches = shuffled_batches(seed, epoch, len(y), retrain.batch)
-        return advance_epoch(recipe, mask, x, y, batches, jax.random.fold_in(attack_key, epoch), state, start, stop)
+        here = jax.random.fold_in(attack_key, epoch)
+        done = epoch * steps
+        return state._replace(
+            training=advance_epoch(recipe, mask, x, y, batches, here, state.training, start, stop, done)
+        )
 
-    def close_epoch(state: State, epoch: int) -> tuple[State, Row]:
-        points = steps * retrain.batch
-        row = {"loss": float(state.loss) / points, "train_adversarial": float(state.hits) / points}
-        fresh = state._replace(loss=jnp.zeros(()), hits=jnp.zeros((), jnp.int32))
-        return fresh, row | validate(state.weights)
+    def close_epoch(state: Kept, epoch: int) -> tuple[Kept, Row]:
+        training, points = state.training, steps * retrain.batch
+        row = {"loss": float(training.loss) / points, "train_adversarial": float(training.hits) / points}
+        row |= validate(training.weights)
+        if keeps_best and row["validation_adversarial"] > float(state.best_value):
+            state = state._replace(best=training.weights, best_value=jnp.array(row["validation_adversarial"]))
+        fresh = training._replace(loss=jnp.zeros(()), hits=jnp.zeros((), jnp.int32))
+        return state._replace(training=fresh), row
 
     state, rows = run(Loop(retrain.epochs, steps, advance, close_epoch), state, context)
-    return state.weights, rows
+    return state.best if keeps_best else state.training.weights, rows
+
+
+def _recipe(network: Network, threat: Ball, dataset: Dataset, retrain: Retrain, steps: int) -> Recipe:
+    devices = jax.local_device_count()
+    return Recipe(
+        network,
+        threat,
+        retrain.attack,
+        retrain.learning_rate,
+        Objective(retrain.objective, retrain.divergence, retrain.smoothing),
+        tuple(ball(other, dataset.std) for other in retrain.also),
+        retrain.schedule,
+        retrain.decay,
+        round(retrain.warmup * retrain.epochs * steps),
+        retrain.epochs * steps if retrain.schedule != "constant" else 0,
+        devices if retrain.batch % devices == 0 else 1,
+    )
 
 
 def shuffled_batches(seed: int, epoch: int, points: int, batch: int) -> np.ndarray:
@@ -83,7 +137,7 @@ def shuffled_batches(seed: int, epoch: int, points: int, batch: int) -> np.ndarr
 @partial(jax.jit, static_argnames="recipe")
 def start(recipe: Recipe, initial: Weights, mask: Masks) -> State:
     weights = apply_mask(initial, mask)
-    return State(weights, optax.adam(recipe.learning_rate).init(weights), jnp.zeros(()), jnp.zeros((), jnp.int32))
+    return State(weights, recipe.optimiser.init(weights), jnp.zeros(()), jnp.zeros((), jnp.int32))
 
 
 @partial(jax.jit, static_argnames="recipe")
@@ -97,29 +151,44 @@ def advance_epoch(
     state: State,
     start: int,
     stop: int,
+    steps_before: int = 0,
 ) -> State:
     """Steps start..stop of an epoch, wholly on the device."""
-    optimiser = optax.adam(recipe.learning_rate)
+    optimiser = recipe.optimiser
 
     def function(weights: Weights, x: jax.Array) -> jax.Array:
         return recipe.network.apply(apply_mask(weights, mask), x)
 
     def step(number: int, state: State) -> State:
-        batch_x, batch_y = x[batches[number]], y[batches[number]]
+        batch_x, batch_y = (shared(part[batches[number]], recipe.devices) for part in (x, y))
         here = jax.random.fold_in(attack_key, number)
-        moved = pgd(partial(function, state.weights), recipe.threat, recipe.attack, batch_x, batch_y, here)
+        moved = _attacked(recipe, partial(function, state.weights), batch_x, batch_y, here, steps_before + number)
 
         def loss(weights: Weights) -> tuple[jax.Array, jax.Array]:
-            logits = function(weights, moved)
-            losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch_y)
-            return losses.mean(), jnp.sum(logits.argmax(axis=-1) == batch_y)
+            return recipe.objective.loss(function, weights, batch_x, moved, batch_y)
 
-        (value, hits), gradient = jax.value_and_grad(loss, has_aux=True)(state.weights)
-        updates, optimiser_state = optimiser.update(gradient, state.optimiser)
+        (value, logits), gradient = jax.value_and_grad(loss, has_aux=True)(state.weights)
+        updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
         weights = optax.apply_updates(state.weights, updates)
+        hits = jnp.sum(logits.argmax(axis=-1) == batch_y)
         return State(weights, optimiser_state, state.loss + value * len(batch_y), state.hits + hits)
 
     return jax.lax.fori_loop(start, stop, step, state)
+
+
+def _attacked(
+    recipe: Recipe, logits: Logits, x: jax.Array, y: jax.Array, key: jax.Array, number: jax.Array | int
+) -> jax.Array:
+    """The batch after the attack of the step's threat."""
+    balls = (recipe.threat, *recipe.also)
+    if recipe.warmup > 0:
+        share = jnp.minimum((number + 1) / recipe.warmup, 1.0)
+        balls = tuple(ball.scaled(share) for ball in balls)
+    attacks = [partial(recipe.objective.attacked, logits, ball, recipe.attack) for ball in balls]
+    if len(attacks) == 1:
+        return attacks[0](x, y, key)
+    chosen = jax.random.randint(jax.random.fold_in(key, 1), (), 0, len(attacks))
+    return jax.lax.switch(chosen, attacks, x, y, key)
 
 
 def _validation(recipe: Recipe, dataset: Dataset, attack_key: jax.Array) -> Callable[[Weights], Row]:
