@@ -227,6 +227,7 @@ class Evaluate(_Section):
     suites: Annotated[tuple[str, ...], Field(min_length=1)]
     attacks: dict[str, dict[str, Positive]]
     sanity: Annotated[int, Field(ge=0)]
+    dynamics: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
