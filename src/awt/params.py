@@ -149,6 +149,7 @@ class Search(_Section):
     initial_mask: Literal["magnitude", "random"]
     mask_every: Positive
     anneal: Annotated[float, Field(ge=0, le=1)]
+    rewinds: Annotated[int, Field(ge=0)] = 0
     start: Literal["rewind", "searched"]
     weights: Literal["initial", "teacher"]
     score_batches: Positive
