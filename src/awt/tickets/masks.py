@@ -46,7 +46,7 @@ def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: 
     """
 
     def density_at(update: int) -> float:
-        number = min(update * rounds // max(updates, 1), rounds - 1)
+        number = min(update * rounds // updates, rounds - 1) if updates else rounds - 1
         before, after = density ** (number / rounds), density ** ((number + 1) / rounds)
         length = share * updates / rounds
         left = max(0.0, 1.0 - (update - number * updates / rounds) / length) if length > 0 else 0.0
