@@ -139,7 +139,7 @@ class Search(_Section):
     learning_rate: Annotated[float, Field(gt=0)]
     teacher_epochs: Annotated[int, Field(ge=0)]
     teacher_rate: Annotated[float, Field(gt=0)]
-    target: Literal["squared", "reverse_kl", "loss_gradient"]
+    target: Literal["squared", "reverse_kl", "loss_gradient", "labels"]
     gamma: Annotated[float, Field(ge=0)]
     distance: Literal["frobenius", "cosine"]
     estimator: Literal["probe", "residual", "full", "diagonal"]

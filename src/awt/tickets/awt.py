@@ -165,7 +165,7 @@ def _advance(
         )
 
         def loss(weights: Weights) -> jax.Array:
-            value = TARGETS[recipe.target](function(weights, moved), batch.outputs)
+            value = TARGETS[recipe.target](function(weights, moved), batch.outputs, batch.y)
             if recipe.match_kernel:
                 subject = Masked(recipe.network, weights, student.mask, recipe.projected)
                 views = recipe.estimator.views(
@@ -193,20 +193,25 @@ def _student_function(network: Network, mask: Masks) -> Callable[[Weights, jax.A
     return lambda weights, x: network.apply(apply_mask(weights, mask), x)
 
 
-def target_distance(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
+def target_distance(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:
     """(1/N)‖f − fˢ‖²."""
     return jnp.sum((outputs - dense_outputs) ** 2) / len(outputs)
 
 
-def reverse_kl(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
+def reverse_kl(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:
     """(1/N) Σ KL(pˢ‖p): what the sparse network is sure of must be so for the dense one."""
     sparse, dense = jax.nn.log_softmax(outputs), jax.nn.log_softmax(dense_outputs)
     return jnp.sum(jnp.exp(sparse) * (sparse - dense)) / len(outputs)
 
 
-def loss_gradient_distance(outputs: jax.Array, dense_outputs: jax.Array) -> jax.Array:
+def loss_gradient_distance(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:
     """(1/N)‖∇_f ℓ(f) − ∇_f ℓ(fˢ)‖² of the cross-entropy: the labels cancel."""
     return target_distance(jax.nn.softmax(outputs), jax.nn.softmax(dense_outputs))
+
+
+def cross_entropy(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array) -> jax.Array:
+    """Of the labels: the student learns what the dense network does, not from it."""
+    return optax.softmax_cross_entropy_with_integer_labels(outputs, y).mean()
 
 
 def kernel_distances(views: jax.Array, dense_views: jax.Array) -> jax.Array:
@@ -214,7 +219,12 @@ def kernel_distances(views: jax.Array, dense_views: jax.Array) -> jax.Array:
     return squared_distances(views, dense_views) / views.shape[1] ** 2
 
 
-TARGETS = {"squared": target_distance, "reverse_kl": reverse_kl, "loss_gradient": loss_gradient_distance}
+TARGETS = {
+    "squared": target_distance,
+    "reverse_kl": reverse_kl,
+    "loss_gradient": loss_gradient_distance,
+    "labels": cross_entropy,
+}
 DISTANCES = {"frobenius": lambda views, dense: kernel_distances(views, dense).mean(), "cosine": cosine_distance}
 
 
