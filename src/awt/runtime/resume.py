@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 import orbax.checkpoint as ocp
 
-from awt.errors import Interrupted, WorkError, is_disk_full
+from awt.errors import InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime.context import Context
 
 logging.getLogger("absl").setLevel(logging.CRITICAL)  # orbax's threads log what `save` raises anyway
@@ -143,3 +144,25 @@ class Checkpoints:
             options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
             self._manager = ocp.CheckpointManager(self._folder, options=options)
         return self._manager
+
+
+def read_part(state: Path, *names: str) -> Any:
+    """One part of the state in a checkpoint's folder, by the names on the way to it, as numpy arrays; no more is read,
+    and nothing need be known of the rest."""
+    try:
+        with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
+            part = reader.metadata(state).item_metadata.tree
+            for name in names:
+                part = part[name]
+            wanted = part
+            for name in reversed(names):
+                wanted = {name: wanted}
+            kinds = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), wanted)
+            found = reader.restore(
+                state, args=ocp.args.PyTreeRestore(item=wanted, restore_args=kinds, partial_restore=True)
+            )
+    except Exception as error:  # orbax and tensorstore have no common one
+        raise InputError(f"not a readable checkpoint ({type(error).__name__})") from None
+    for name in names:
+        found = found[name]
+    return found
