@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 
 from awt import cli
-from awt.artifacts import encode_npz, read_npz, sha256_file
+from awt.artifacts import encode_npz, read_json, read_npz, sha256_file
+from awt.errors import Interrupted
+from awt.runtime import Context
+from awt.runtime import context as runtime_context
+from awt.runtime.cell import from_json
+from awt.training.retrain import retrain
 
 TICKET = ("awt", "--density", "0.1")
 FILE = "artifacts/models/awt-0.1-seed0.npz"
@@ -92,6 +97,39 @@ def test_a_network_that_hides_its_gradients_is_not_believed(workspace):
 
 
 @pytest.fixture
+def checkpoints(workspace, monkeypatch):
+    """The folder of the checkpoints of a retrain cell that was stopped when it had but to return its model."""
+    [key] = workspace.keys("retrain awt 0.1 seed 0")
+    described = workspace.work / key / "cell.json"
+    cell = from_json(read_json(described))
+    folder = workspace.work / ("f" * 64) / "checkpoints"
+    monkeypatch.setattr(runtime_context, "REPORT_SECONDS", 0.0)
+    at_the_end = Context(folder, 1e9, lambda lines, progress: bool(progress) and progress["done"] == progress["total"])
+    with pytest.raises(Interrupted):
+        retrain(cell.params, {name: source.path.read_bytes() for name, source in cell.inputs.items()}, at_the_end)
+    shutil.copy(described, folder.parent)
+    yield folder
+    shutil.rmtree(folder.parent)
+
+
+def test_checkpoints(workspace, checkpoints, refused):
+    """Of a ticket of which only a part was in training, the whole network is attacked."""
+    [step] = checkpoints.iterdir()
+    for what in (checkpoints, step):
+        whole = found(workspace, what)
+        assert whole["network"]["sha256"] == sha256_file(workspace.folder / FILE)
+        assert (
+            whole["network"]["title"] == f"checkpoint {step.name} of retrain awt 0.1 seed 0: awt, density 0.1, seed 0"
+        )
+        assert whole["cells"]["computed"] == 0
+    assert "error: WHAT: retrain awt 0.1 seed 0 (ffffffffffff) is not finished" in refused(workspace, "ffff")
+    (step / "state" / "manifest.ocdbt").write_bytes(b"not a manifest")
+    assert "not a readable checkpoint" in refused(workspace, checkpoints)
+    (checkpoints.parent / "cell.json").unlink()
+    assert f"error: {checkpoints}: {checkpoints.parent / 'cell.json'} is missing" in refused(workspace, checkpoints)
+
+
+@pytest.fixture
 def refused(monkeypatch, capsys):
     """What `awt attack` says in an experiment, in this process, when it refuses."""
 
@@ -115,8 +153,8 @@ MISTAKES = {
     "unknown suite": ([*TICKET, "--suite", "autoatack"], "--suite: 'autoatack' is neither a suite nor an attack; did"),
     "no eps": ([*TICKET, "--eps", "0"], "--eps: 0 is no size of a perturbation"),
     "eps below 0": ([*TICKET, "--eps=-0.1"], "--eps: -0.1 is no size of a perturbation"),
-    "too many points": ([*TICKET, "--points", "361"], "--points: 361 of the 360 test points"),
-    "no points": ([*TICKET, "--points", "0"], "--points: 0 of the 360 test points"),
+    "too many points": ([*TICKET, "--points", "360"], "--points: 360 of the 359 test points"),
+    "no points": ([*TICKET, "--points", "0"], "--points: 0 of the 359 test points"),
     "another cell": (["mask awt 0.1 seed 0"], "WHAT: 'mask awt 0.1 seed 0' is neither"),
     "no file": (["lost.npz"], "lost.npz: no such file"),
     "no network": (["params.yaml"], "params.yaml: not a readable .npz"),
@@ -126,8 +164,8 @@ MISTAKES = {
         "cell evaluate other 1 seed 0 pgd100 points 0-200: model.npz: weights of another",
     ),
     "another norm's attack": (
-        [*TICKET, "--suite", "fab-t", "--norm", "l1", "--points", "9"],
-        "cell evaluate awt 0.1 seed 0 fab-t points 0-9: the attack fab-t is not defined for l1",
+        [*TICKET, "--suite", "deepfool", "--norm", "l1", "--points", "9"],
+        "cell evaluate awt 0.1 seed 0 deepfool points 0-9: the attack deepfool is not defined for l1",
     ),
 }
 

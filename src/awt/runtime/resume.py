@@ -146,23 +146,22 @@ class Checkpoints:
         return self._manager
 
 
-def read_part(state: Path, *names: str) -> Any:
-    """One part of the state in a checkpoint's folder, by the names on the way to it, as numpy arrays; no more is read,
-    and nothing need be known of the rest."""
+def read_part(state: Path, template: Any) -> Any:
+    """The arrays that a template names of the state in a checkpoint's folder, as numpy's; nothing need be known of the
+    rest, and none of it is read."""
+    leaves, shape = jax.tree.flatten_with_path(template)
     try:
         with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
-            part = reader.metadata(state).item_metadata.tree
-            for name in names:
-                part = part[name]
-            wanted = part
-            for name in reversed(names):
-                wanted = {name: wanted}
-            kinds = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), wanted)
-            found = reader.restore(
-                state, args=ocp.args.PyTreeRestore(item=wanted, restore_args=kinds, partial_restore=True)
-            )
+            found = [_read_leaf(reader, state, path, leaf) for path, leaf in leaves]
     except Exception as error:  # orbax and tensorstore have no common one
         raise InputError(f"not a readable checkpoint ({type(error).__name__})") from None
-    for name in names:
-        found = found[name]
-    return found
+    return jax.tree.unflatten(shape, found)
+
+
+def _read_leaf(reader: ocp.Checkpointer, state: Path, path: tuple[Any, ...], leaf: Any) -> np.ndarray:
+    """One array: of several read at once that cannot be, all but one would complain behind the caller's back."""
+    item, kind = leaf, ocp.RestoreArgs(restore_type=np.ndarray)
+    for part in reversed(path):
+        item, kind = {part.key: item}, {part.key: kind}
+    args = ocp.args.PyTreeRestore(item=item, restore_args=kind, partial_restore=True)
+    return np.asarray(jax.tree.leaves(reader.restore(state, args=args))[0])

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from awt.artifacts import Buffer
 from awt.models.network import encode_weights, fitting
 from awt.runtime import Context
@@ -22,5 +24,6 @@ def restore(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Co
                 path = Path(folder) / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-        weights = read_part(Path(folder) / CHECKPOINT, "training", "weights")
+        template = {"training": {"weights": jax.eval_shape(begun.narrow.network.initialise, 0)}}
+        weights = read_part(Path(folder) / CHECKPOINT, template)["training"]["weights"]
     return {"model.npz": encode_weights(begun.whole(fitting(begun.narrow.network, weights, "the checkpoint")))}
