@@ -59,6 +59,7 @@ def export(arguments: argparse.Namespace) -> None:
 
 def _text(title: str, about: dict[str, Any], folder: Path) -> str:
     columns = ["weights", "nonzero_weights", "biases", "multiply_adds"]
-    rows = [[name, *(str(found[column]) for column in columns)] for name, found in about["networks"].items()]
+    found = about["networks"]
+    rows = [[name, *(str(found[name][column]) for column in columns)] for name in ("whole", "compact")]
     head = ["network", "weights", "not 0", "biases", "multiply-adds"]
     return "\n".join([title, *table(head, rows), str(folder.resolve())])
