@@ -25,9 +25,15 @@ lint: $(READY)
 	ruff format --check .
 	mypy
 
-bench: $(READY)  ## make bench NAME=kernels
+RIVALS := $(if $(filter attacks training,$(NAME)),$(VENV)/.rivals)
+bench: $(READY) $(RIVALS)  ## make bench NAME=kernels
 	@test -f benchmarks/$(NAME).py || { echo "make bench NAME=…, one of: $(notdir $(basename $(wildcard benchmarks/*.py)))"; exit 2; }
 	python benchmarks/$(NAME).py
+
+# PyTorch and its attacks, which the product itself does not need
+$(VENV)/.rivals: benchmarks/rivals.txt $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps --requirement benchmarks/rivals.txt
+	touch $@
 
 environment: $(READY)
 

@@ -19,7 +19,7 @@ from awt.errors import run
 from awt.evaluation import kernels
 from awt.evaluation.cells import chunks
 from awt.evaluation.scores import RESULTS, flags, metrics, points_of, score
-from awt.evaluation.service import check, under
+from awt.evaluation.service import check, side_by_side, under
 from awt.kernels.cells import points_cell
 from awt.kernels.service import compute
 from awt.kernels.tiles import Gram
@@ -65,6 +65,7 @@ def main() -> None:
         work.publish(ARTIFACTS / "evaluation", files)
         write(PLOTS / "results.csv", encode_csv(results))
         write(PLOTS / "sanity.csv", encode_csv(curves))
+        write(PLOTS / "dynamics.csv", encode_csv(side_by_side(work.run, work.params, models, ARTIFACTS)))
         write(ARTIFACTS / "metrics.json", encode_json(metrics(results, asked.suites)))
         compare_kernels(work, models, dataset, data)
 

@@ -12,7 +12,7 @@ from awt.stage import ARTIFACTS, RECORDS, stage
 PLOTS = ARTIFACTS / "plots"
 REPORT = Path("report")
 HASHED = ("data/dataset.npz", "masks/index.json", "metrics.json", "plots/results.csv", "plots/retrain.csv",
-          "plots/sanity.csv", "plots/search.csv", "plots/kernels.csv", "plots/spectra.csv",
+          "plots/sanity.csv", "plots/dynamics.csv", "plots/search.csv", "plots/kernels.csv", "plots/spectra.csv",
           "plots/heatmaps.npz")  # fmt: skip
 
 
@@ -25,6 +25,7 @@ def main() -> None:
             dataset=read_json(ARTIFACTS / "data" / "dataset.json"),
             results=read_csv(PLOTS / "results.csv"),
             sanity=read_csv(PLOTS / "sanity.csv"),
+            dynamics=read_csv(PLOTS / "dynamics.csv"),
             search=read_csv(PLOTS / "search.csv"),
             retrain=read_csv(PLOTS / "retrain.csv"),
             kernels=read_csv(PLOTS / "kernels.csv"),

@@ -17,11 +17,12 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_GB * 10**9,) * 2)
 
 
-def in_own_process(file: str, words: list[str]) -> Any:
+def in_own_process(file: str, words: list[str], minutes: float | None = MINUTES) -> Any:
     """What a benchmark called with these words prints last, or None when it did not fit in memory or time."""
+    limit = None if minutes is None else 60 * minutes
     try:
         done = subprocess.run(
-            [sys.executable, file, *words], capture_output=True, text=True, timeout=60 * MINUTES, check=False
+            [sys.executable, file, *words], capture_output=True, text=True, timeout=limit, check=False
         )
     except subprocess.TimeoutExpired:
         return None

@@ -149,6 +149,7 @@ class Search(_Section):
     initial_mask: Literal["magnitude", "random"]
     mask_every: Positive
     anneal: Annotated[float, Field(ge=0, le=1)]
+    rewinds: Annotated[int, Field(ge=0)] = 0
     start: Literal["rewind", "searched"]
     weights: Literal["initial", "teacher"]
     score_batches: Positive
@@ -227,6 +228,7 @@ class Evaluate(_Section):
     suites: Annotated[tuple[str, ...], Field(min_length=1)]
     attacks: dict[str, dict[str, Positive]]
     sanity: Annotated[int, Field(ge=0)]
+    dynamics: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:

@@ -41,6 +41,16 @@ def sanity_cell(params: Params, model: dict[str, Any], inputs: dict[str, Source]
     )
 
 
+def dynamics_cell(params: Params, model: dict[str, Any], inputs: dict[str, Source]) -> Cell:
+    return Cell(
+        kind="retrain",
+        label=f"dynamics {_name(model)}",
+        function="awt.evaluation.dynamics:dynamics",
+        params=_common(params, model) | {"retrain": params.retrain.as_json(), "points": params.evaluate.dynamics},
+        inputs=inputs,
+    )
+
+
 def _name(model: dict[str, Any]) -> str:
     return f"{model['method']} {model['density']:g} seed {model['seed']}"
 

@@ -178,3 +178,24 @@ def layer_densities(masks: Sequence[dict[str, Any]]) -> pd.DataFrame:
     order = sorted({row["layer"] for row in rows}, key=_natural)
     means = pd.DataFrame(rows).groupby(["density", "method", "layer"])["share"].mean().unstack("layer")[order]
     return means.sort_index(level=["density", "method"], ascending=[False, True])
+
+
+@canvas.style()
+def dynamics(dynamics: pd.DataFrame) -> Figure:
+    """Distance of outputs while a ticket and the dense network train, at the lowest density, under its bound."""
+    figure, panels = canvas.panels(2, "Distance of outputs while training", height=3.2)
+    shown = dynamics[dynamics["density"] == dynamics["density"].min()]
+    handles = []
+    for method, rows in shown.groupby("method"):
+        means = rows.groupby("epoch")[["gap", "gap_adversarial", "bound"]].mean()
+        colour = canvas.look(str(method)).colour
+        for axes, column in zip(panels, ("gap", "gap_adversarial"), strict=True):
+            axes.plot(means.index, _positive(means[column]), color=colour)
+            axes.plot(means.index, means["bound"], color=colour, linestyle="--", linewidth=1)
+        handles.append(Line2D([], [], color=colour, label=str(method)))
+    for axes, name in zip(panels, ("natural points", "attacked points"), strict=True):
+        _log_where_positive(axes, shown["bound"])
+        axes.set_title(name)
+        canvas.epochs(axes)
+    canvas.legend(figure, handles)
+    return figure

@@ -20,6 +20,8 @@ class Inputs:
             (shares in 0..1; under the first suite of attacks), points, flags (why the robustness is not to be
             believed), a column for each further suite; and <column>_low and <column>_high, 95 % intervals.
         sanity: method, density, seed, against ("eps" or "steps"), x, adversarial.
+        dynamics: method, density, seed, epoch, gap, gap_adversarial, bound, and more of awt.evaluation.dynamics; no
+            rows where it was not asked for.
         search: method, density, seed, epoch, target_distance, kernel_distance, kernel_distance_error,
             changed, kept, and `kept <layer>` of each layer; rows only of the methods that search.
         retrain: method, density, seed, epoch, loss, train_adversarial, validation_natural,
@@ -39,6 +41,7 @@ class Inputs:
     dataset: dict[str, Any]
     results: pd.DataFrame
     sanity: pd.DataFrame
+    dynamics: pd.DataFrame
     search: pd.DataFrame
     retrain: pd.DataFrame
     kernels: pd.DataFrame

@@ -43,6 +43,7 @@ def html(inputs: Inputs) -> str:
         [
             element("header", lines([element("h1", title), *_headline(inputs, rows)])),
             section("Accuracy", *_table(inputs, rows), *map(_figure, plates.outcome(inputs))),
+            *([section("Training side by side", *dynamics)] if (dynamics := _training(inputs)) else []),
             section("The search", *_search(inputs)),
             *([section("The kernels", *_kernels(inputs))] if len(inputs.kernels) else []),
             section("Parameters", _pairs(("parameter", "value"), words.parameters(inputs.params))),
@@ -148,6 +149,10 @@ def _missing(inputs: Inputs) -> list[str]:
         if lacking:
             missing.append(f"{method} at {words.listed(lacking)}")
     return missing
+
+
+def _training(inputs: Inputs) -> list[Html]:
+    return [_figure(plate) for plate in plates.training(inputs)]
 
 
 def _search(inputs: Inputs) -> Iterable[Html]:

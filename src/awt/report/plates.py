@@ -44,6 +44,19 @@ def outcome(inputs: Inputs) -> Iterator[Plate]:
         )
 
 
+def training(inputs: Inputs) -> Iterator[Plate]:
+    """How tickets train beside the dense network."""
+    if len(inputs.dynamics):
+        lowest = words.density(inputs.dynamics["density"].min())
+        yield Plate(
+            "dynamics",
+            diagnostics.dynamics(inputs.dynamics),
+            f"How far the outputs of tickets of {lowest} are from the dense network's while both train with the same "
+            "batches, on natural (left) and attacked points (right), mean over seeds; dashed, the bound of the paper's "
+            "Theorem 2.",
+        )
+
+
 def search(inputs: Inputs) -> Iterator[Plate]:
     """How the tickets were found."""
     if len(inputs.search):

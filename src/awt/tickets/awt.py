@@ -4,6 +4,8 @@ L = target distance + γ² kernel distance + β‖m⊙w‖², minimised over stu
 mask becomes the largest |w|. As published, with the dense network at its initial weights θ₀, the distances are
 (1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² and (1/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F, X̃ˢ attacking the current student. A teacher
 trained a little way takes the place of θ₀, there and as the student's first weights; the ticket still trains from θ₀.
+With `rewinds` the student goes back to θ₀ under its mask on the way, so that the last weights to be dropped are chosen
+by what the ticket itself learns, not by what is left of the teacher.
 """
 
 from collections.abc import Callable
@@ -97,13 +99,17 @@ def awt(setting: Setting) -> Ticket:
     (x, y), outputs, views = setting.batches, setting.outputs, setting.views["search"]
     number = len(outputs)
     updates = search.epochs * number // search.mask_every
-    kept = jnp.asarray(annealed(setting.network.kernel_shapes, setting.density, search.scope, updates, search.anneal))
+    rounds = search.rewinds + 1
+    kept = jnp.asarray(
+        annealed(setting.network.kernel_shapes, setting.density, search.scope, updates, search.anneal, rounds)
+    )
+    rewinds = {round(search.epochs * number / rounds) for number in range(1, rounds)}
     pressure = Pressure(kept, search.gamma, search.decay / setting.density)
     views_at = lru_cache(1)(lambda number: jnp.asarray(views[number]))  # to the device once an epoch at most
     scores = {"magnitude": magnitudes(setting.teacher), "random": uniform(setting.network, setting.seed)}
     mask = select(scores[search.initial_mask], kept[0])
-    optimiser = jax.jit(optax.adam(search.learning_rate).init)(setting.teacher)
-    student = Student(setting.teacher, optimiser, mask, mask)
+    begin = jax.jit(optax.adam(search.learning_rate).init)
+    student = Student(setting.teacher, begin(setting.teacher), mask, mask)
     attack_key = key(setting.seed, "search", "attack")
 
     def advance(state: Student, epoch: int, start: int, stop: int) -> Student:
@@ -117,7 +123,11 @@ def awt(setting: Setting) -> Ticket:
 
     def close_epoch(state: Student, epoch: int) -> tuple[Student, Row]:
         row = measure(state.weights, state.mask) | {"changed": _changed(state.mask, state.mask_before)}
-        return state._replace(mask_before=state.mask), row | shares(state.mask)
+        row |= shares(state.mask)
+        if epoch + 1 in rewinds:
+            weights = apply_mask(setting.initial, state.mask)
+            state = state._replace(weights=weights, optimiser=begin(weights))
+        return state._replace(mask_before=state.mask), row
 
     first = {"epoch": 0.0, **measure(student.weights, student.mask), "changed": 0.0, **shares(mask)}
     student, rows = run(Loop(search.epochs, number, advance, close_epoch), student, setting.context)

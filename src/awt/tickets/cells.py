@@ -23,6 +23,7 @@ READS: dict[str, tuple[str, ...]] = {
         "projected",
         "decay",
         "initial_mask",
+        "rewinds",
         "start",
     ),
     "concrete": _MATCHING,

@@ -38,15 +38,19 @@ def counts(shapes: Shapes, density: float, scope: Scope) -> np.ndarray:
     return _largest_remainder(shares, sizes, total)
 
 
-def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: float) -> np.ndarray:
+def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: float, rounds: int = 1) -> np.ndarray:
     """`counts` by mask of a search, [updates + 1, …]: the first mask, and after each update.
 
-    With a share above 0 the density falls from 1 along a cubic, over this share of the updates, to the one asked for.
+    With a share above 0 the density falls from 1 along a cubic, over this share of the updates, to the one asked for;
+    in several rounds so in each, geometrically from round to round.
     """
 
     def density_at(update: int) -> float:
-        left = max(0.0, 1.0 - update / (share * updates)) if share * updates > 0 else 0.0
-        return density + (1.0 - density) * left**3
+        number = min(update * rounds // updates, rounds - 1) if updates else rounds - 1
+        before, after = density ** (number / rounds), density ** ((number + 1) / rounds)
+        length = share * updates / rounds
+        left = max(0.0, 1.0 - (update - number * updates / rounds) / length) if length > 0 else 0.0
+        return after + (before - after) * left**3
 
     total_kept(shapes, density)  # else a density on the way would be called too low
     return np.stack([counts(shapes, density_at(update), scope) for update in range(updates + 1)])

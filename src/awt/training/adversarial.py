@@ -48,7 +48,14 @@ class Recipe:
         elif self.schedule == "steps":
             drops = {int(0.75 * self.steps): 0.1, int(0.9 * self.steps): 0.1}
             rate = optax.piecewise_constant_schedule(self.learning_rate, drops)
-        return optax.adamw(rate, weight_decay=self.decay) if self.decay > 0 else optax.adam(rate)
+        if self.decay == 0:
+            return optax.adam(rate)
+        return optax.adamw(rate, weight_decay=self.decay, mask=_kernels)
+
+
+def _kernels(weights: Weights) -> dict[str, dict[str, bool]]:
+    """What decays: biases do not."""
+    return {name: {part: part == "kernel" for part in layer} for name, layer in weights.items()}
 
 
 class State(NamedTuple):
@@ -82,7 +89,7 @@ def train(
     steps = len(dataset.train_y) // retrain.batch
     if steps == 0:
         raise InputError(f"retrain.batch: {retrain.batch} is more than the {len(dataset.train_y)} training points")
-    recipe = _recipe(network, threat, dataset, retrain, steps)
+    recipe = recipe_of(network, threat, dataset, retrain, steps)
     keeps_best = retrain.keep == "best"
     first = start(recipe, initial, mask)
     state = Kept(first, first.weights if keeps_best else {}, jnp.array(-1.0))
@@ -111,7 +118,7 @@ def train(
     return state.best if keeps_best else state.training.weights, rows
 
 
-def _recipe(network: Network, threat: Ball, dataset: Dataset, retrain: Retrain, steps: int) -> Recipe:
+def recipe_of(network: Network, threat: Ball, dataset: Dataset, retrain: Retrain, steps: int) -> Recipe:
     devices = jax.local_device_count()
     return Recipe(
         network,

@@ -39,6 +39,7 @@ def make(
         },
         results=pd.DataFrame([_result(*ticket) for ticket in tickets]),
         sanity=pd.DataFrame([row for ticket in tickets for row in _sanity(*ticket)]),
+        dynamics=pd.DataFrame([row for ticket in searched for row in _dynamics(*ticket)]),
         search=pd.DataFrame([row for ticket in searched for row in _search(*ticket)], columns=SEARCH),
         retrain=pd.DataFrame([row for ticket in tickets for row in _retrain(*ticket, validated)]),
         kernels=pd.DataFrame([row for ticket in tickets for row in _kernels(*ticket, "dense" in methods)]),
@@ -87,6 +88,13 @@ def _sanity(method: str, density: float, seed: int) -> list[dict[str, Any]]:
         about | {"against": "eps", "x": 0.1 * x, "adversarial": max(0.9 - lost - 0.2 * x, 0.0)} for x in (0.5, 1, 2, 8)
     ]
     return [*eps, *(about | {"against": "steps", "x": x, "adversarial": 0.8 - lost} for x in (1, 10, 100))]
+
+
+def _dynamics(method: str, density: float, seed: int) -> list[dict[str, Any]]:
+    about = {"method": method, "density": density, "seed": seed}
+    return [
+        about | {"epoch": e, "gap": 0.1 * e + 0.1, "gap_adversarial": 0.2 * e + 0.1, "bound": 50.0} for e in range(4)
+    ]
 
 
 def _search(method: str, density: float, seed: int) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ SEARCH = {
     "projected": True,
     "decay": 0.0001,
     "initial_mask": "magnitude",
+    "rewinds": 0,
     "mask_every": 3,
     "anneal": 0.0,
     "start": "rewind",

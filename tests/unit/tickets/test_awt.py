@@ -32,7 +32,7 @@ from awt.tickets.awt import (
 )
 from awt.tickets.cells import mask_cell
 from awt.tickets.find import find_mask
-from awt.tickets.masks import magnitudes, select, total_kept
+from awt.tickets.masks import counts, magnitudes, select, total_kept
 
 PROJECT = Path(__file__).parents[3]
 STILL = Attack(steps=2, step_size=None, random_start=False)
@@ -275,6 +275,26 @@ def test_an_annealed_search_ends_where_it_should_and_passes_through_every_densit
     assert kept[0] > kept[1] > kept[2]
     assert kept[2] == kept[3] == kept[4] == pytest.approx(0.3, abs=0.01)
     assert {name for name in curve[0] if name.startswith("kept ")} == {"kept dense1", "kept dense2", "kept dense3"}
+
+
+def test_a_rewound_student_starts_again_from_the_initial_weights(make_setting):
+    """With a rate of nothing it stays there: after the rewind the mask is the largest of θ₀ under the mask before."""
+    changes = {"anneal": 0.5, "epochs": 4, "mask_every": 1, "learning_rate": 1e-12, "decay": 0.0, "teacher_epochs": 2}
+    setting = make_setting(rewinds=1, **changes)
+    rewound, straight = awt(setting).mask, awt(make_setting(**changes)).mask
+    kept = [row["kept"] for row in awt(setting).curve]
+    assert kept[2] == pytest.approx(0.3**0.5, abs=0.02)
+    assert kept[4] == pytest.approx(0.3, abs=0.01)
+    halfway = select(
+        magnitudes(setting.teacher), jnp.asarray(counts(setting.network.kernel_shapes, 0.3**0.5, "global"))
+    )
+    expected = select(
+        magnitudes(apply_mask(setting.initial, halfway)),
+        jnp.asarray(counts(setting.network.kernel_shapes, 0.3, "global")),
+    )
+    for name, layer in expected.items():
+        np.testing.assert_array_equal(rewound[name], layer)
+    assert any((np.asarray(rewound[name]) != np.asarray(straight[name])).any() for name in rewound)
 
 
 def test_searched_weights_are_the_student_s_under_its_mask(search_params, search_inputs, quiet):

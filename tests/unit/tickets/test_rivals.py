@@ -172,6 +172,16 @@ def test_annealed_counts_fall_from_everything_to_the_density(scope):
     assert kept[5] == pytest.approx(1000 * (0.1 + 0.9 * left**3), abs=1)
 
 
+def test_in_rounds_densities_fall_in_each_and_geometrically_between_them():
+    kept = annealed(SHAPES, 0.01, "global", 20, 0.5, rounds=2)[:, 0]
+    assert kept[0] == 1000
+    assert (np.diff(kept) <= 0).all()
+    assert (kept[5:11] == 100).all()  # settled at the geometric mean until the second round
+    assert kept[11] < 100
+    assert (kept[15:] == 10).all()
+    assert annealed(SHAPES, 0.01, "global", 0, 0.5, rounds=2).tolist() == [[10]]
+
+
 def test_a_density_that_keeps_too_little_is_named_itself():
     with pytest.raises(InputError, match=r"search\.densities: 0\.0001 keeps 0 weights"):
         annealed(SHAPES, 0.0001, "global", 20, 0.75)

@@ -1,0 +1,189 @@
+"""A dense network and its ticket trained side by side, with the same batches: how far apart they go, epoch by epoch.
+
+Theorem 2 of the paper bounds E‖f_t(x) − f_tˢ(x)‖² by 4(α + 4 C ε)²: α² is the search's loss at (m, θ₀) with the whole
+kernel, C the largest slope of the outputs along inputs, over time and points (‖∂f/∂x‖ in the norm dual to the ball's,
+outputs summed in squares; its second-order constant is 0 for ReLU networks).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from awt.artifacts import Buffer, encode_csv
+from awt.attacks.ball import Ball, ball
+from awt.attacks.pgd import pgd
+from awt.data.dataset import decode
+from awt.kernels.exact import tangent_kernel
+from awt.keys import key
+from awt.models.network import Masks, Network, Weights, apply_mask, decode_mask, decode_weights
+from awt.models.zoo import build
+from awt.params import Attack, Model, Retrain, Threat
+from awt.runtime import Context
+from awt.runtime.resume import Loop, Row, run
+from awt.training.adversarial import State, advance_epoch, recipe_of, shuffled_batches, start
+
+GAMMA = 1e-3  # the published weight of the kernel distance, whatever the search was told
+
+
+class Pair(NamedTuple):
+    dense: State
+    sparse: State
+    slope: jax.Array  # the largest so far
+
+
+def dynamics(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: a row of figures at the start and after each epoch, on the first test points."""
+    dataset = decode(inputs["dataset"], "dataset.npz")
+    network = build(Model.of(params["model"]), dataset)
+    threat, retrain = ball(Threat.of(params["threat"]), dataset.std), Retrain.of(params["retrain"])
+    initial = decode_weights(inputs["initial"], "initial.npz")
+    masks = {"dense": network.everything(), "sparse": decode_mask(inputs["mask"], "mask.npz")}
+    steps = len(dataset.train_y) // retrain.batch
+    recipe = recipe_of(network, threat, dataset, retrain, steps)
+    x, y = jnp.asarray(dataset.train_x), jnp.asarray(dataset.train_y)
+    points = jnp.asarray(dataset.test_x[: params["points"]]), jnp.asarray(dataset.test_y[: params["points"]])
+    attack_key, seed = key(params["seed"], "retrain", "attack"), params["seed"]
+    measure = partial(_measure, network, threat, retrain.attack, points, key(seed, "dynamics"), initial)
+    alpha = _alpha(network, threat, retrain.attack, points, key(seed, "dynamics"), initial, masks["sparse"])
+
+    def advance(pair: Pair, epoch: int, begin: int, stop: int) -> Pair:
+        batches = shuffled_batches(seed, epoch, len(y), retrain.batch)
+        here = jax.random.fold_in(attack_key, epoch)
+
+        def on(state: State, mask: Masks) -> State:
+            return advance_epoch(recipe, mask, x, y, batches, here, state, begin, stop, epoch * steps)
+
+        return pair._replace(dense=on(pair.dense, masks["dense"]), sparse=on(pair.sparse, masks["sparse"]))
+
+    def close_epoch(pair: Pair, epoch: int) -> tuple[Pair, Row]:
+        row = measure(pair.dense.weights, pair.sparse.weights)
+        return pair._replace(slope=jnp.maximum(pair.slope, row["slope"])), row
+
+    first = {name: start(recipe, initial, mask) for name, mask in masks.items()}
+    beginning = measure(first["dense"].weights, first["sparse"].weights)
+    pair = Pair(first["dense"], first["sparse"], jnp.asarray(beginning["slope"]))
+    pair, rows = run(Loop(retrain.epochs, steps, advance, close_epoch), pair, context)
+    table = pd.DataFrame([{"epoch": 0, **beginning}, *rows])
+    table["alpha"] = alpha
+    table["bound"] = 4 * (alpha + 4 * float(pair.slope) * threat.eps) ** 2
+    return {"dynamics.csv": encode_csv(table)}
+
+
+def _measure(
+    network: Network,
+    threat: Ball,
+    attack: Attack,
+    points: tuple[jax.Array, jax.Array],
+    attack_key: jax.Array,
+    initial: Weights,
+    dense: Weights,
+    sparse: Weights,
+) -> Row:
+    found = _figures(network, threat, attack, *points, attack_key, dense, sparse)
+    row = {name: float(value) for name, value in found.items()}
+    for name, weights in (("dense", dense), ("sparse", sparse)):
+        row[f"lazy_{name}"] = lazy_ratio(weights, initial)
+    return row
+
+
+@partial(jax.jit, static_argnames=("network", "threat", "attack"))
+def _figures(
+    network: Network,
+    threat: Ball,
+    attack: Attack,
+    x: jax.Array,
+    y: jax.Array,
+    attack_key: jax.Array,
+    dense: Weights,
+    sparse: Weights,
+) -> dict[str, jax.Array]:
+    moved = {
+        name: pgd(partial(network.apply, weights), threat, attack, x, y, attack_key)
+        for name, weights in (("dense", dense), ("sparse", sparse))
+    }
+    gap = network.apply(dense, x) - network.apply(sparse, x)
+    attacked_gap = network.apply(dense, moved["dense"]) - network.apply(sparse, moved["sparse"])
+    found = {
+        "gap": jnp.mean(jnp.sum(gap**2, axis=1)),
+        "gap_adversarial": jnp.mean(jnp.sum(attacked_gap**2, axis=1)),
+    }
+    slopes = []
+    for name, weights in (("dense", dense), ("sparse", sparse)):
+        found[f"natural_{name}"] = jnp.mean(network.apply(weights, x).argmax(axis=1) == y)
+        found[f"adversarial_{name}"] = jnp.mean(network.apply(weights, moved[name]).argmax(axis=1) == y)
+        jacobian = input_jacobian(network, weights, x)
+        along = jnp.einsum("nkhwc,nhwc->nk", jacobian, moved[name] - x)
+        found[f"stability_{name}"] = jnp.mean(jnp.linalg.norm(along, axis=1))
+        slopes.append(dual_slope(threat, jacobian).max())
+    for layers in range(1, len(network.weighted)):
+        # the first layers of the one, the rest of the other
+        for name, (head, tail) in {"dense_first": (dense, sparse), "sparse_first": (sparse, dense)}.items():
+            logits = network.apply(grafted(network, head, tail, layers), x)
+            found[f"graft_{name}_{layers}"] = jnp.mean(logits.argmax(axis=1) != y)
+    return found | {"slope": jnp.maximum(*slopes)}
+
+
+def grafted(network: Network, head: Weights, tail: Weights, layers: int) -> Weights:
+    """A network of the first layers of one and the rest of another."""
+    names = [layer.name for layer in network.weighted]
+    return {name: (head if number < layers else tail)[name] for number, name in enumerate(names)}
+
+
+def input_jacobian(network: Network, weights: Weights, x: jax.Array) -> jax.Array:
+    """∂f/∂x, [n, classes, height, width, channels]."""
+    logits, pull = jax.vjp(partial(network.apply, weights), x)
+    each = jnp.eye(logits.shape[1])
+    rows = jax.lax.map(lambda output: pull(jnp.broadcast_to(output, logits.shape))[0], each)
+    return jnp.moveaxis(rows, 0, 1)
+
+
+def dual_slope(threat: Ball, jacobian: jax.Array) -> jax.Array:
+    """How fast outputs can change for a perturbation of size 1 in the ball's norm, at most: [n]."""
+    scaled = jnp.abs(jacobian * threat.units)
+    axes = (2, 3, 4)
+    by_output = {
+        "linf": lambda: scaled.sum(axis=axes),
+        "l2": lambda: jnp.sqrt((scaled**2).sum(axis=axes)),
+        "l1": lambda: scaled.max(axis=axes),
+    }[threat.norm]()
+    return jnp.sqrt(jnp.sum(by_output**2, axis=1))
+
+
+def lazy_ratio(weights: Weights, initial: Weights) -> float:
+    """Σ‖W_t − W_0‖ / Σ‖W_0‖ over layers, of the weights that are not pruned."""
+    moved = began = 0.0
+    for name, layer in weights.items():
+        now, then = (np.asarray(part[name]["kernel"], np.float64) for part in (weights, initial))
+        kept = np.asarray(layer["kernel"]) != 0
+        moved += float(np.linalg.norm((now - then)[kept]))
+        began += float(np.linalg.norm(then[kept]))
+    return moved / began
+
+
+def _alpha(
+    network: Network,
+    threat: Ball,
+    attack: Attack,
+    points: tuple[jax.Array, jax.Array],
+    attack_key: jax.Array,
+    initial: Weights,
+    mask: Masks,
+) -> float:
+    """√L of the published search at (m, θ₀): both distances whole, on the points."""
+    x, y = points
+    sparse = apply_mask(initial, mask)
+
+    @jax.jit
+    def look(weights: Weights, masked: Masks | None) -> tuple[jax.Array, jax.Array]:
+        moved = pgd(partial(network.apply, weights), threat, attack, x, y, attack_key)
+        return network.apply(weights, moved), tangent_kernel(network, weights, x, moved, masked, True)
+
+    (outputs, kernel), (sparse_outputs, sparse_kernel) = look(initial, None), look(sparse, mask)
+    number = len(y)
+    target = float(jnp.sum((outputs - sparse_outputs) ** 2)) / number
+    return float(np.sqrt(target + GAMMA**2 * float(jnp.sum((kernel - sparse_kernel) ** 2)) / number**2))
