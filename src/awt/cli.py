@@ -2,50 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from awt import __version__, gram_command, mask_command, params
+from awt import __version__, attack_command, export_command, gram_command, mask_command, params
 from awt.artifacts import read_json
-from awt.errors import InputError, WorkError, run
+from awt.errors import WorkError, run
 from awt.lineage.pipeline import code_of
 from awt.lineage.records import cells_of_records
-from awt.runtime import Cell, Store, open_executor
-from awt.runtime.cell import fingerprint, from_json
+from awt.runtime import Store, open_executor
+from awt.runtime.cell import fingerprint
+from awt.runtime.known import find, known
 from awt.stage import ARTIFACTS, runtime_of, store_of
-
-
-@dataclass(frozen=True)
-class Known:
-    """A cell that was begun or finished here."""
-
-    key: str
-    cell: Cell
-    stage: str
-    state: str
-
-
-def known(store: Store) -> Iterator[Known]:
-    for key in store.every_key():
-        path = store.work(key) / "cell.json"
-        if not path.exists():
-            continue
-        described = read_json(path)
-        state = "done" if store.has(key) else "checkpointed" if store.checkpoints(key).exists() else "unfinished"
-        yield Known(key, from_json(described), described["stage"], state)
-
-
-def find(store: Store, wanted: str) -> Known:
-    """The cell whose key starts with, or whose label is, what the user gave."""
-    matches = [one for one in known(store) if one.key.startswith(wanted) or one.cell.label == wanted]
-    if not matches:
-        raise InputError(f"no cell {wanted!r} in {store.root}; `awt cells` lists them")
-    if len(matches) > 1:
-        shown = ", ".join(f"{one.key[:12]} ({one.cell.label})" for one in matches[:8])
-        raise InputError(f"{wanted!r} is not one cell but {len(matches)}: {shown}; give a longer key")
-    return matches[0]
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -130,6 +98,11 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("--serial", action="store_true", help="in this process, where a debugger works")
     gram_command.add_arguments(command("gram", gram_command.gram, "compute a tangent kernel's Gram matrix, in tiles"))
     mask_command.add_arguments(command("mask", mask_command.mask, "show a mask, or compare two"))
+    text = "attack a trained network and show what is left of its accuracy"
+    attack_command.add_arguments(command("attack", attack_command.attack, text))
+    export_command.add_arguments(
+        command("export", export_command.export, "write a trained network for use without awt")
+    )
     store = command("store", None, "look after the store").add_subparsers(required=True, metavar="ACTION")
     collect = store.add_parser("gc", help="drop old cells that no experiment's run records name")
     collect.add_argument("--days", type=float, default=7, help="only those untouched for so many days (default: 7)")

@@ -15,7 +15,7 @@ from awt.kernels.service import compute
 from awt.kernels.tiles import INDEX, Gram
 from awt.params import Params
 from awt.runtime import Source
-from awt.stage import ARTIFACTS, Stage, publish
+from awt.stage import ARTIFACTS, Stage, check_out, publish
 
 DATA = ARTIFACTS / "data"
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def gram(arguments: argparse.Namespace) -> None:
     """Computes a Gram matrix, or what of it the store lacks, and says what it is like."""
-    _check_out(arguments.out)
+    check_out("--out", arguments.out, INDEX, "a Gram matrix", lambda name: name.startswith("tile-"))
     work = Stage("kernel")  # so that its cells are those of the kernel stage
     try:
         dataset = read_json(DATA / "dataset.json")
@@ -76,19 +76,6 @@ def _show(found: Gram, engine: str, tiles: int, reused: int) -> None:
     print(f"{tiles - reused} tiles computed, {reused} reused")
     print(f"trace {found.trace():.6g}, {name} {largest(found):.6g}")
     print(found.folder.resolve())
-
-
-def _check_out(folder: Path) -> None:
-    """Refuses what publishing would destroy."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError(f"--out: {folder} is a file or a link: name a folder")
-    inside = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    foreign = sorted(name for name in inside if name != INDEX and not name.startswith("tile-"))
-    if inside and (foreign or INDEX not in inside):
-        raise InputError(f"--out: {folder} has other things in it than a Gram matrix; name a new folder")
-    blocked = next((parent for parent in folder.absolute().parents if parent.exists() and not parent.is_dir()), None)
-    if blocked is not None:
-        raise InputError(f"--out: {folder} lies under {blocked}, which is a file")
 
 
 def _subject(arguments: argparse.Namespace, params: Params, data: dict[str, Any]) -> Subject:

@@ -2,7 +2,6 @@
 
 import argparse
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from awt.artifacts import Arrays, encode_json, read_json, read_npz, write
 from awt.errors import InputError
 from awt.experiment import ticket
 from awt.stage import ARTIFACTS
+from awt.text import table
 
 MASKS = ARTIFACTS / "masks"
 _PICTURES = (".png", ".svg")
@@ -140,7 +140,7 @@ def _description(shown: Shown) -> tuple[dict[str, Any], str]:
     note = f"{inputs['used']} of {inputs['count']} input {inputs['of']} used"
     if inputs["of"] == "channels":
         note += "; a convolution sees every pixel of them"
-    return found, "\n".join([shown.title, *_table(["layer", *columns], lines), note])
+    return found, "\n".join([shown.title, *table(["layer", *columns], lines), note])
 
 
 def _inputs(layers: Arrays) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _comparison(shown: Shown, other: Shown) -> tuple[dict[str, Any], str]:
     columns = {"kept": "kept", "other_kept": "other", "both": "both", "by_chance": "by chance", "jaccard": "jaccard"}
     lines = [[row["name"], *(_cell(row[key]) for key in columns)] for row in (*rows, total)]
     title = f"{shown.title}; other: {other.title}"
-    return found, "\n".join([title, *_table(["layer", *columns.values()], lines)])
+    return found, "\n".join([title, *table(["layer", *columns.values()], lines)])
 
 
 def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
@@ -196,18 +196,6 @@ def _cell(value: float | None) -> str:
     if value is None:
         return "-"
     return str(value) if isinstance(value, int) else f"{value:.4g}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: names to the left, numbers to the right."""
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    return [
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in (head, *rows)
-    ]
 
 
 def _check_picture(path: Path | None, other: Asked | None) -> None:

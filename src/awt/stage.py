@@ -3,7 +3,7 @@
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -104,6 +104,20 @@ def publish(folder: Path, files: Mapping[str, bytes | Path]) -> None:
     finally:
         for path in (fresh, old):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def check_out(option: str, folder: Path, index: str, what: str, belongs: Callable[[str], bool]) -> None:
+    """Refuses a folder in which publishing would destroy other things: one with files beside `index` that do not belong
+    to `what` a command publishes there."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{option}: {folder} is a file or a link: name a folder")
+    inside = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    foreign = [name for name in inside if name != index and not belongs(name)]
+    if inside and (foreign or index not in inside):
+        raise InputError(f"{option}: {folder} has other things in it than {what}; name a new folder")
+    blocked = next((parent for parent in folder.absolute().parents if parent.exists() and not parent.is_dir()), None)
+    if blocked is not None:
+        raise InputError(f"{option}: {folder} lies under {blocked}, which is a file")
 
 
 def runtime_of(parameters: params.Params) -> params.Runtime:

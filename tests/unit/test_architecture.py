@@ -33,10 +33,38 @@ MAY_IMPORT = {
     "stage": {"errors", "artifacts", "params", "runtime", "lineage"},
     "experiment": {"errors"},
     "anatomy": {"errors", "artifacts"},
+    "text": set(),
+    "trained": {"errors", "artifacts", "params", "runtime", "stage", "experiment", "training"},
+    "attack_command": {"errors", "artifacts", "params", "runtime", "stage", "attacks", "evaluation", "trained", "text"},
+    "export": {"artifacts", "models"},
+    "export_onnx": {"export"},
+    "export_command": {
+        "errors",
+        "artifacts",
+        "params",
+        "data",
+        "models",
+        "stage",
+        "trained",
+        "text",
+        "export",
+        "export_onnx",
+    },
     "gram_command": {"errors", "artifacts", "params", "runtime", "data", "kernels", "stage", "experiment"},
     "mask_picture": {"report"},
-    "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture"},
-    "cli": {"errors", "artifacts", "params", "runtime", "lineage", "stage", "gram_command", "mask_command"},
+    "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture", "text"},
+    "cli": {
+        "errors",
+        "artifacts",
+        "params",
+        "runtime",
+        "lineage",
+        "stage",
+        "attack_command",
+        "export_command",
+        "gram_command",
+        "mask_command",
+    },
 }
 # only these import what they wrap
 SOLE_IMPORTERS = {
@@ -44,6 +72,7 @@ SOLE_IMPORTERS = {
     "orbax": {"runtime/resume.py"},
     "neural_tangents": {"kernels/_neural_tangents.py"},
     "rich": {"runtime/progress.py"},
+    "onnx": {"export_onnx.py"},
 }
 # what moves results and checks input, but decides no value: no stage depends on it
 NOT_DECISIVE = {"errors", "params", "runtime", "lineage", "stage"}

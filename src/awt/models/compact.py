@@ -17,7 +17,7 @@ import numpy as np
 from awt.models.layers import Dense, Normalise, Weighted
 from awt.models.network import Masks, Network, Weights
 
-STEP = 32  # widths are rounded up to multiples, so that similar masks share one compiled program
+STEP = 32  # of widths in training and attacks, so that similar masks share one compiled program
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +69,14 @@ class Compact:
         return found
 
 
-def compact(network: Network, weights: Weights, mask: Masks, pixels: bool) -> Compact:
-    """The network without the units that its mask cuts off, and with `pixels` without those that it does not see."""
+def compact(network: Network, weights: Weights, mask: Masks, pixels: bool, step: int = STEP) -> Compact:
+    """The network without the units that its mask cuts off, and with `pixels` without those that it does not see.
+
+    Widths are rounded up to multiples of `step`."""
     layers, wiring = network.weighted, _wiring(network)
     if any(layer.init == "ntk" for layer in layers):  # whose forward pass is scaled by the whole layer's width
-        return _reduced(network, [np.ones(width, bool) for width in (wiring[0][1], *(layer.units for layer in layers))])
+        widths = (wiring[0][1], *(layer.units for layer in layers))
+        return _reduced(network, [np.ones(width, bool) for width in widths], step)
     edges = [  # which units of one level are connected to which of the next
         np.any(np.asarray(mask[layer.name]).reshape((*shape, layer.units)), axis=(0, 2))
         for layer, shape in zip(layers, wiring, strict=True)
@@ -88,7 +91,7 @@ def compact(network: Network, weights: Weights, mask: Masks, pixels: bool) -> Co
     alive[-1][:] = True  # classes are not left out
     if not (pixels and isinstance(layers[0], Dense)):
         alive[0][:] = True
-    return _reduced(network, alive)
+    return _reduced(network, alive, step)
 
 
 def _wiring(network: Network) -> list[tuple[int, int, int]]:
@@ -105,8 +108,8 @@ def _wiring(network: Network) -> list[tuple[int, int, int]]:
     return found
 
 
-def _reduced(network: Network, alive: list[np.ndarray]) -> Compact:
-    kept = tuple(map(_rounded_up, alive))
+def _reduced(network: Network, alive: list[np.ndarray], step: int) -> Compact:
+    kept = tuple(_rounded_up(units, step) for units in alive)
     narrow: dict[str, Weighted] = {}
     levels = zip(network.weighted, pairwise(kept), _wiring(network), strict=True)
     for layer, (inputs, units), (positions, _, within) in levels:
@@ -116,7 +119,7 @@ def _reduced(network: Network, alive: list[np.ndarray]) -> Compact:
     return Compact(Network(layers), kept, network)
 
 
-def _rounded_up(alive: np.ndarray) -> np.ndarray:
+def _rounded_up(alive: np.ndarray, step: int) -> np.ndarray:
     """The units alive, and as many others as make a round number of them; never none."""
-    count = min(len(alive), max(1, math.ceil(alive.sum() / STEP)) * STEP)
+    count = min(len(alive), max(1, math.ceil(alive.sum() / step)) * step)
     return np.sort(np.argsort(~alive, kind="stable")[:count])

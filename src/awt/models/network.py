@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from awt.artifacts import Arrays, Buffer, decode_npz, encode_npz
+from awt.errors import InputError
 from awt.keys import key
 from awt.models.layers import Conv, Dense, Layer, LayerWeights, MaxPool, Relu, Weighted
 
@@ -110,9 +111,30 @@ def encode_weights(weights: Weights) -> bytes:
 def decode_weights(data: Buffer, source: str) -> Weights:
     weights: dict[str, dict[str, np.ndarray]] = {}
     for name, array in decode_npz(data, source).items():
-        layer, part = name.split("/")
+        layer, _, part = name.partition("/")
+        if not part:
+            raise InputError(f"{source}: no weights of a network: {name!r} is not named <layer>/<part>")
         weights.setdefault(layer, {})[part] = array
     return jax.tree.map(jnp.asarray, weights)
+
+
+def fitting(network: Network, weights: Weights, source: str) -> Weights:
+    """The weights, once they are known to be of the network; `source` names them in errors."""
+    wanted: dict[str, tuple[int, ...]] = {}
+    for layer in network.weighted:
+        wanted |= {f"{layer.name}/kernel": layer.kernel_shape, f"{layer.name}/bias": (layer.units,)}
+    found = {f"{name}/{part}": array.shape for name, layer in weights.items() for part, array in layer.items()}
+    for name in (*wanted, *found):
+        if wanted.get(name) != found.get(name):
+            raise InputError(
+                f"{source}: weights of another network: {name} is {_shape(found.get(name))}; "
+                f"the network of params.yaml has {_shape(wanted.get(name))}"
+            )
+    return weights
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    return "missing" if shape is None else " x ".join(map(str, shape))
 
 
 def encode_mask(mask: Masks) -> bytes:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 import orbax.checkpoint as ocp
 
-from awt.errors import Interrupted, WorkError, is_disk_full
+from awt.errors import InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime.context import Context
 
 logging.getLogger("absl").setLevel(logging.CRITICAL)  # orbax's threads log what `save` raises anyway
@@ -143,3 +144,24 @@ class Checkpoints:
             options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
             self._manager = ocp.CheckpointManager(self._folder, options=options)
         return self._manager
+
+
+def read_part(state: Path, template: Any) -> Any:
+    """The arrays that a template names of the state in a checkpoint's folder, as numpy's; nothing need be known of the
+    rest, and none of it is read."""
+    leaves, shape = jax.tree.flatten_with_path(template)
+    try:
+        with ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
+            found = [_read_leaf(reader, state, path, leaf) for path, leaf in leaves]
+    except Exception as error:  # orbax and tensorstore have no common one
+        raise InputError(f"not a readable checkpoint ({type(error).__name__})") from None
+    return jax.tree.unflatten(shape, found)
+
+
+def _read_leaf(reader: ocp.Checkpointer, state: Path, path: tuple[Any, ...], leaf: Any) -> np.ndarray:
+    """One array: of several read at once that cannot be, all but one would complain behind the caller's back."""
+    item, kind = leaf, ocp.RestoreArgs(restore_type=np.ndarray)
+    for part in reversed(path):
+        item, kind = {part.key: item}, {part.key: kind}
+    args = ocp.args.PyTreeRestore(item=item, restore_args=kind, partial_restore=True)
+    return np.asarray(jax.tree.leaves(reader.restore(state, args=args))[0])

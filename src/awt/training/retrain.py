@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from awt.artifacts import Buffer, encode_csv
-from awt.attacks.ball import ball
-from awt.data.dataset import decode
-from awt.models.compact import compact
-from awt.models.network import apply_mask, decode_mask, decode_weights, encode_weights
+from awt.attacks.ball import Ball, ball
+from awt.data.dataset import Dataset, decode
+from awt.models.compact import Compact, compact
+from awt.models.network import Masks, Weights, apply_mask, decode_mask, decode_weights, encode_weights
 from awt.models.zoo import build
 from awt.params import Model, Retrain, Threat
 from awt.runtime import Context
@@ -19,30 +19,50 @@ from awt.training.adversarial import train
 CURVE = ["epoch", "loss", "train_adversarial", "validation_natural", "validation_adversarial"]
 
 
-def retrain(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: model.npz and curve.csv of a mask, or without one of the dense network, trained adversarially from its
-    starting weights."""
+class Start(NamedTuple):
+    """What a run begins with; what is trained is the `narrow` network."""
+
+    dataset: Dataset
+    initial: Weights
+    mask: Masks
+    threat: Ball
+    narrow: Compact
+
+    def whole(self, weights: Weights) -> Weights:
+        """Those of the whole network, of the narrow one's."""
+        return self.narrow.restored(weights, apply_mask(self.initial, self.mask))
+
+
+def start(params: Mapping[str, Any], inputs: Mapping[str, Buffer]) -> Start:
+    """What a retrain cell of these parameters and inputs begins with."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     network = build(Model.of(params["model"]), dataset)
     initial = decode_weights(inputs["initial"], "initial.npz")
     mask = decode_mask(inputs["mask"], "mask.npz") if "mask" in inputs else network.everything()
     threat = ball(Threat.of(params["threat"]), dataset.std)
     # pixels that the network does not see take no part in ℓ∞ attacks; in others they do, as random starts go there
-    narrow = compact(network, initial, mask, pixels=threat.norm == "linf")
+    return Start(dataset, initial, mask, threat, compact(network, initial, mask, pixels=threat.norm == "linf"))
+
+
+def retrain(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+    """Cell: model.npz and curve.csv of a mask, or without one of the dense network, trained adversarially from its
+    starting weights."""
+    begun = start(params, inputs)
+    dataset, narrow = begun.dataset, begun.narrow
     weights, rows = train(
         narrow.network,
-        narrow.weights(initial),
-        narrow.mask(mask),
+        narrow.weights(begun.initial),
+        narrow.mask(begun.mask),
         replace(
             dataset,
             train_x=narrow.pixels(dataset.train_x),
             validation_x=narrow.pixels(dataset.validation_x),
             test_x=narrow.pixels(dataset.test_x),
         ),
-        threat,
+        begun.threat,
         Retrain.of(params["retrain"]),
         params["seed"],
         context,
     )
-    whole = narrow.restored(weights, apply_mask(initial, mask))
+    whole = begun.whole(weights)
     return {"model.npz": encode_weights(whole), "curve.csv": encode_csv(pd.DataFrame(rows, columns=CURVE))}

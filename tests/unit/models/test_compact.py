@@ -11,7 +11,6 @@ import pytest
 
 from awt.attacks.ball import Ball
 from awt.data.dataset import Dataset
-from awt.models import compact as module
 from awt.models.compact import compact
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.models.zoo import build
@@ -28,11 +27,6 @@ RETRAIN = Retrain.of(
         "attack": {"steps": 3, "step_size": None, "random_start": False},
     }
 )
-
-
-@pytest.fixture(autouse=True)
-def no_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STEP", 1)
 
 
 @pytest.fixture(params=SHAPES)
@@ -56,7 +50,7 @@ def test_same_function(
     uniform_points: Callable[..., jax.Array],
 ) -> None:
     weights, mask, x = random_weights(wide), random_mask(wide, density), uniform_points(9)
-    narrow = compact(wide, weights, mask, pixels)
+    narrow = compact(wide, weights, mask, pixels, step=1)
     seen = narrow.pixels(np.asarray(x)) if pixels else x
     ours = narrow.network.apply(apply_mask(narrow.weights(weights), narrow.mask(mask)), seen)
     np.testing.assert_allclose(ours, wide.apply(apply_mask(weights, mask), x), atol=1e-5)
@@ -74,7 +68,7 @@ def test_no_unit_is_left_that_nothing_reaches(
         units = before.units if before else layer.inputs
         kept = np.asarray(mask[layer.name], int).reshape(-1, units, layer.units)
         flows.append(kept.sum(axis=0))
-    narrow = compact(wide, weights, mask, pixels=True)
+    narrow = compact(wide, weights, mask, pixels=True, step=1)
     for level in range(1, len(flows)):
         to_it, from_it = np.ones(flows[0].shape[0], int), np.ones(flows[-1].shape[1], int)
         for flow in flows[:level]:
@@ -89,7 +83,7 @@ def test_trains_as_the_whole_network(
 ) -> None:
     """From initial weights, whose biases are 0: units without inputs stay at 0, though a bias could move."""
     initial, mask = wide.initialise(0), random_mask(wide, 0.2)
-    narrow = compact(wide, initial, mask, pixels=True)
+    narrow = compact(wide, initial, mask, pixels=True, step=1)
     ball = Ball("linf", 0.05, (1.0,), True)
     data = replace(dataset, train_x=narrow.pixels(dataset.train_x), validation_x=narrow.pixels(dataset.validation_x))
     whole, rows = train(wide, initial, mask, dataset, ball, RETRAIN, 0, quiet)
@@ -106,22 +100,19 @@ def test_units_with_a_positive_bias_stay(wide: Network, random_weights: Callable
     """Nothing comes in, but what goes out is a constant that matters."""
     weights = jax.tree.map(jnp.abs, random_weights(wide))
     mask = wide.everything() | {wide.weighted[0].name: jnp.zeros(wide.weighted[0].kernel_shape, bool)}
-    narrow = compact(wide, weights, mask, pixels=False)
+    narrow = compact(wide, weights, mask, pixels=False, step=1)
     assert counted(narrow.network)[1:] == counted(wide)[1:]
 
 
-def test_widths_are_rounded_up(
-    monkeypatch: pytest.MonkeyPatch, wide: Network, random_mask: Callable[..., Masks]
-) -> None:
-    monkeypatch.setattr(module, "STEP", 4)
-    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True)
+def test_widths_are_rounded_up(wide: Network, random_mask: Callable[..., Masks]) -> None:
+    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True, step=4)
     for kept, (layer, _) in zip(narrow.kept[1:], pairwise((*wide.weighted, None)), strict=True):
         assert len(kept) % 4 == 0 or len(kept) == layer.units
         assert np.all(np.diff(kept) > 0)
 
 
 def test_no_images_are_none(wide: Network, random_mask: Callable[..., Masks]) -> None:
-    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True)
+    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True, step=1)
     assert len(narrow.pixels(np.zeros((0, 4, 4, 1), np.float32))) == 0
 
 

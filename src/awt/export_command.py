@@ -1,0 +1,65 @@
+"""`awt export`: a trained network as files that need nothing of awt to be used."""
+
+import argparse
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from awt import trained
+from awt.artifacts import decode_json, read, read_json
+from awt.data.dataset import Description
+from awt.errors import InputError
+from awt.params import load
+from awt.stage import ARTIFACTS, check_out, publish
+from awt.text import table
+
+INDEX = "network.json"
+FILES = ("weights.npz", "compact.npz", INDEX, "network.onnx")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    trained.add_arguments(parser)
+    parser.add_argument(
+        "--to",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="for weights.npz (the whole network), compact.npz (without dead units), network.json (their layers)",
+    )
+    parser.add_argument("--onnx", action="store_true", help="the compacted network as network.onnx as well")
+
+
+def export(arguments: argparse.Namespace) -> None:
+    """Writes a network's files, and says how large it is."""
+    folder = arguments.to
+    check_out("--to", folder, INDEX, "an exported network", FILES.__contains__)
+    if arguments.onnx and importlib.util.find_spec("onnx") is None:
+        raise InputError('--onnx: needs the package onnx: pip install "awt[onnx]", or pip install onnx')
+    params = load()
+    data = Description.of(read_json(ARTIFACTS / "data" / "dataset.json"))
+    model = trained.find(arguments, params)
+
+    from awt import export as library  # imports JAX: what runs cells must come before it
+    from awt.models.network import decode_weights, fitting
+    from awt.models.zoo import build
+
+    path = model.source.path
+    network = build(params.model, data)
+    weights = fitting(network, decode_weights(read(path), str(path)), str(path))
+    whole, compact = (make(network, weights, data.shape) for make in (library.whole, library.compacted))
+    source = model.about | {"file": str(path), "sha256": model.source.sha256}
+    files: dict[str, bytes | Path] = {**library.files(whole, compact, data.shape, data.classes, source)}
+    if arguments.onnx:
+        from awt import export_onnx
+
+        files["network.onnx"] = export_onnx.encode(compact, data.shape, data.classes)
+    publish(folder, files)
+    print(_text(model.title, decode_json(read(folder / INDEX), INDEX), folder))
+
+
+def _text(title: str, about: dict[str, Any], folder: Path) -> str:
+    columns = ["weights", "nonzero_weights", "biases", "multiply_adds"]
+    found = about["networks"]
+    rows = [[name, *(str(found[name][column]) for column in columns)] for name in ("whole", "compact")]
+    head = ["network", "weights", "not 0", "biases", "multiply-adds"]
+    return "\n".join([title, *table(head, rows), str(folder.resolve())])
