@@ -50,7 +50,7 @@ def whole(network: Network, weights: Weights, shape: tuple[int, int, int]) -> Ex
 def compacted(network: Network, weights: Weights, shape: tuple[int, int, int]) -> Exported:
     """The same function with the units alone that take part in it."""
     network, weights = _unscaled(network, weights)
-    narrow = compact(network, weights, nonzero(weights), pixels=True, step=1)
+    narrow = compact(network, weights, nonzero(weights), pixels=True, step=1, least=0)
     channels = shape[2]
     seen = None
     if isinstance(network.weighted[0], Dense) and narrow.network.weighted[0].inputs < network.weighted[0].inputs:

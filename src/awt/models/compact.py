@@ -18,6 +18,7 @@ from awt.models.layers import Dense, Normalise, Weighted
 from awt.models.network import Masks, Network, Weights
 
 STEP = 32  # of widths in training and attacks, so that similar masks share one compiled program
+LEAST = 100_000  # weights: to compile for a smaller network's shapes takes longer than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +70,15 @@ class Compact:
         return found
 
 
-def compact(network: Network, weights: Weights, mask: Masks, pixels: bool, step: int = STEP) -> Compact:
+def compact(
+    network: Network, weights: Weights, mask: Masks, pixels: bool, step: int = STEP, least: int = LEAST
+) -> Compact:
     """The network without the units that its mask cuts off, and with `pixels` without those that it does not see.
 
-    Widths are rounded up to multiples of `step`."""
+    Widths are rounded up to multiples of `step`; a network of fewer than `least` weights stays as it is."""
     layers, wiring = network.weighted, _wiring(network)
-    if any(layer.init == "ntk" for layer in layers):  # whose forward pass is scaled by the whole layer's width
+    small = sum(math.prod(layer.kernel_shape) for layer in layers) < least
+    if small or any(layer.init == "ntk" for layer in layers):  # whose forward pass is scaled by the layer's width
         widths = (wiring[0][1], *(layer.units for layer in layers))
         return _reduced(network, [np.ones(width, bool) for width in widths], step)
     edges = [  # which units of one level are connected to which of the next

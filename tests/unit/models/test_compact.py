@@ -50,7 +50,7 @@ def test_same_function(
     uniform_points: Callable[..., jax.Array],
 ) -> None:
     weights, mask, x = random_weights(wide), random_mask(wide, density), uniform_points(9)
-    narrow = compact(wide, weights, mask, pixels, step=1)
+    narrow = compact(wide, weights, mask, pixels, step=1, least=0)
     seen = narrow.pixels(np.asarray(x)) if pixels else x
     ours = narrow.network.apply(apply_mask(narrow.weights(weights), narrow.mask(mask)), seen)
     np.testing.assert_allclose(ours, wide.apply(apply_mask(weights, mask), x), atol=1e-5)
@@ -68,7 +68,7 @@ def test_no_unit_is_left_that_nothing_reaches(
         units = before.units if before else layer.inputs
         kept = np.asarray(mask[layer.name], int).reshape(-1, units, layer.units)
         flows.append(kept.sum(axis=0))
-    narrow = compact(wide, weights, mask, pixels=True, step=1)
+    narrow = compact(wide, weights, mask, pixels=True, step=1, least=0)
     for level in range(1, len(flows)):
         to_it, from_it = np.ones(flows[0].shape[0], int), np.ones(flows[-1].shape[1], int)
         for flow in flows[:level]:
@@ -83,7 +83,7 @@ def test_trains_as_the_whole_network(
 ) -> None:
     """From initial weights, whose biases are 0: units without inputs stay at 0, though a bias could move."""
     initial, mask = wide.initialise(0), random_mask(wide, 0.2)
-    narrow = compact(wide, initial, mask, pixels=True, step=1)
+    narrow = compact(wide, initial, mask, pixels=True, step=1, least=0)
     ball = Ball("linf", 0.05, (1.0,), True)
     data = replace(dataset, train_x=narrow.pixels(dataset.train_x), validation_x=narrow.pixels(dataset.validation_x))
     whole, rows = train(wide, initial, mask, dataset, ball, RETRAIN, 0, quiet)
@@ -100,26 +100,30 @@ def test_units_with_a_positive_bias_stay(wide: Network, random_weights: Callable
     """Nothing comes in, but what goes out is a constant that matters."""
     weights = jax.tree.map(jnp.abs, random_weights(wide))
     mask = wide.everything() | {wide.weighted[0].name: jnp.zeros(wide.weighted[0].kernel_shape, bool)}
-    narrow = compact(wide, weights, mask, pixels=False, step=1)
+    narrow = compact(wide, weights, mask, pixels=False, step=1, least=0)
     assert counted(narrow.network)[1:] == counted(wide)[1:]
 
 
 def test_widths_are_rounded_up(wide: Network, random_mask: Callable[..., Masks]) -> None:
-    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True, step=4)
+    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True, step=4, least=0)
     for kept, (layer, _) in zip(narrow.kept[1:], pairwise((*wide.weighted, None)), strict=True):
         assert len(kept) % 4 == 0 or len(kept) == layer.units
         assert np.all(np.diff(kept) > 0)
 
 
 def test_no_images_are_none(wide: Network, random_mask: Callable[..., Masks]) -> None:
-    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True, step=1)
+    narrow = compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True, step=1, least=0)
     assert len(narrow.pixels(np.zeros((0, 4, 4, 1), np.float32))) == 0
 
 
 def test_dense_networks_are_themselves(wide: Network) -> None:
-    assert compact(wide, wide.initialise(0), wide.everything(), pixels=True).network == wide
+    assert compact(wide, wide.initialise(0), wide.everything(), pixels=True, least=0).network == wide
 
 
 def test_scaled_forward_passes_are_left_alone(dataset: Dataset, random_mask: Callable[..., Masks]) -> None:
     network = build(Model(name="mlp", widths=(20, 15), init="ntk"), dataset)
-    assert compact(network, network.initialise(0), random_mask(network, 0.05), pixels=True).network == network
+    assert compact(network, network.initialise(0), random_mask(network, 0.05), pixels=True, least=0).network == network
+
+
+def test_small_networks_are_left_alone(wide: Network, random_mask: Callable[..., Masks]) -> None:
+    assert compact(wide, wide.initialise(0), random_mask(wide, 0.05), pixels=True).network == wide
