@@ -65,6 +65,15 @@ def nothing_left_running() -> Iterator[None]:
             process.wait()
 
 
+@pytest.fixture(autouse=True)
+def same_cores() -> Iterator[None]:
+    """Gives the cores back that a test took from its own process: a serial run keeps to as many as a cell asks for."""
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    yield
+    if before is not None:
+        os.sched_setaffinity(0, before)
+
+
 @dataclass
 class Workspace:
     """A repository with an experiment, and the commands that a user would type in it."""
