@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from awt.attacks.attacker import Best, Points, by_point, random_start
+from awt.attacks.attacker import Best, Points, by_point, in_turn, random_start
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, Loss, fooled, objective
 
@@ -47,8 +47,7 @@ class Apgd:
     norms = ("linf", "l2", "l1")
 
     def tries(self, classes: int) -> list[int | None]:
-        ranks: list[int | None] = [*range(1, min(self.targets, classes - 1) + 1)] if self.targets else [None]
-        return ranks * self.restarts
+        return in_turn(self.targets, self.restarts, classes)
 
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         x, y = points.x, points.y

@@ -62,6 +62,12 @@ class Best(NamedTuple):
         )
 
 
+def in_turn(targets: int, restarts: int, classes: int) -> list[int | None]:
+    """The tries of an attack towards so many classes one after the other, or with 0 towards none."""
+    ranks: list[int | None] = [*range(1, min(targets, classes - 1) + 1)] if targets else [None]
+    return ranks * restarts
+
+
 def by_point(value: jax.Array) -> jax.Array:
     """[n] as [n, 1, 1, 1]."""
     return value.reshape(-1, 1, 1, 1)

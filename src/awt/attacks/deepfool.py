@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from awt.attacks.attacker import Points, by_point
+from awt.attacks.attacker import Points, by_point, in_turn
 from awt.attacks.ball import Ball
 from awt.attacks.fab import to_boundary
 from awt.attacks.objectives import Logits, fooled
@@ -21,7 +21,7 @@ class DeepFool:
     norms = ("linf", "l2")
 
     def tries(self, classes: int) -> list[int | None]:
-        return [None]
+        return in_turn(0, 1, classes)
 
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         clean, y = points.x, points.y

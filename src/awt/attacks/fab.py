@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from awt.attacks.attacker import Points, by_point
+from awt.attacks.attacker import Points, by_point, in_turn
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, fooled, objective
 
@@ -26,7 +26,7 @@ class Fab:
     norms = ("linf", "l2", "l1")
 
     def tries(self, classes: int) -> list[int | None]:
-        return [*range(1, min(self.targets, classes - 1) + 1)]
+        return in_turn(self.targets, 1, classes)
 
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         clean, y = points.x, points.y

@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from awt.attacks.attacker import Best, Points, random_start
+from awt.attacks.attacker import Best, Points, in_turn, random_start
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, Loss, cross_entropy, fooled, objective
 from awt.models.network import Network, Weights
@@ -80,8 +80,7 @@ class Pgd:
     norms = ("linf", "l2", "l1")
 
     def tries(self, classes: int) -> list[int | None]:
-        ranks: list[int | None] = [*range(1, min(self.targets, classes - 1) + 1)] if self.targets else [None]
-        return ranks * self.restarts
+        return in_turn(self.targets, self.restarts, classes)
 
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         x, y = points.x, points.y

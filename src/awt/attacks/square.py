@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from awt.attacks.attacker import Best, Points, by_point, fold_in
+from awt.attacks.attacker import Best, Points, by_point, fold_in, in_turn
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, fooled, margin
 
@@ -32,7 +32,7 @@ class Square:
     norms = ("linf", "l2", "l1")
 
     def tries(self, classes: int) -> list[int | None]:
-        return [None] * self.restarts
+        return in_turn(0, self.restarts, classes)
 
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         x, y = points.x, points.y

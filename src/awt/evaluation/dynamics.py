@@ -30,6 +30,18 @@ from awt.training.adversarial import State, advance_epoch, recipe_of, shuffled_b
 GAMMA = 1e-3  # the published weight of the kernel distance, whatever the search was told
 
 
+class Look(NamedTuple):
+    """What figures are taken on: the network under its threat, the points, the initial weights."""
+
+    network: Network
+    threat: Ball
+    attack: Attack
+    x: jax.Array
+    y: jax.Array
+    key: jax.Array
+    initial: Weights
+
+
 class Pair(NamedTuple):
     dense: State
     sparse: State
@@ -46,10 +58,10 @@ def dynamics(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
     steps = len(dataset.train_y) // retrain.batch
     recipe = recipe_of(network, threat, dataset, retrain, steps)
     x, y = jnp.asarray(dataset.train_x), jnp.asarray(dataset.train_y)
-    points = jnp.asarray(dataset.test_x[: params["points"]]), jnp.asarray(dataset.test_y[: params["points"]])
+    test_x, test_y = (jnp.asarray(part[: params["points"]]) for part in (dataset.test_x, dataset.test_y))
     attack_key, seed = key(params["seed"], "retrain", "attack"), params["seed"]
-    measure = partial(_measure, network, threat, retrain.attack, points, key(seed, "dynamics"), initial)
-    alpha = _alpha(network, threat, retrain.attack, points, key(seed, "dynamics"), initial, masks["sparse"])
+    look = Look(network, threat, retrain.attack, test_x, test_y, key(seed, "dynamics"), initial)
+    measure, alpha = partial(_measure, look), _alpha(look, masks["sparse"])
 
     def advance(pair: Pair, epoch: int, begin: int, stop: int) -> Pair:
         batches = shuffled_batches(seed, epoch, len(y), retrain.batch)
@@ -74,20 +86,11 @@ def dynamics(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
     return {"dynamics.csv": encode_csv(table)}
 
 
-def _measure(
-    network: Network,
-    threat: Ball,
-    attack: Attack,
-    points: tuple[jax.Array, jax.Array],
-    attack_key: jax.Array,
-    initial: Weights,
-    dense: Weights,
-    sparse: Weights,
-) -> Row:
-    found = _figures(network, threat, attack, *points, attack_key, dense, sparse)
+def _measure(look: Look, dense: Weights, sparse: Weights) -> Row:
+    found = _figures(*look[:-1], dense, sparse)
     row = {name: float(value) for name, value in found.items()}
     for name, weights in (("dense", dense), ("sparse", sparse)):
-        row[f"lazy_{name}"] = lazy_ratio(weights, initial)
+        row[f"lazy_{name}"] = lazy_ratio(weights, look.initial)
     return row
 
 
@@ -165,25 +168,16 @@ def lazy_ratio(weights: Weights, initial: Weights) -> float:
     return moved / began
 
 
-def _alpha(
-    network: Network,
-    threat: Ball,
-    attack: Attack,
-    points: tuple[jax.Array, jax.Array],
-    attack_key: jax.Array,
-    initial: Weights,
-    mask: Masks,
-) -> float:
+def _alpha(look: Look, mask: Masks) -> float:
     """√L of the published search at (m, θ₀): both distances whole, on the points."""
-    x, y = points
-    sparse = apply_mask(initial, mask)
+    network, threat, attack, x, y, attack_key, initial = look
 
     @jax.jit
-    def look(weights: Weights, masked: Masks | None) -> tuple[jax.Array, jax.Array]:
+    def seen(weights: Weights, masked: Masks | None) -> tuple[jax.Array, jax.Array]:
         moved = pgd(partial(network.apply, weights), threat, attack, x, y, attack_key)
         return network.apply(weights, moved), tangent_kernel(network, weights, x, moved, masked, True)
 
-    (outputs, kernel), (sparse_outputs, sparse_kernel) = look(initial, None), look(sparse, mask)
+    (outputs, kernel), (sparse_outputs, sparse_kernel) = seen(initial, None), seen(apply_mask(initial, mask), mask)
     number = len(y)
     target = float(jnp.sum((outputs - sparse_outputs) ** 2)) / number
     return float(np.sqrt(target + GAMMA**2 * float(jnp.sum((kernel - sparse_kernel) ** 2)) / number**2))
