@@ -150,6 +150,7 @@ class Search(_Section):
     mask_every: Positive
     anneal: Annotated[float, Field(ge=0, le=1)]
     rewinds: Annotated[int, Field(ge=0)] = 0
+    drop: Annotated[float, Field(ge=0, le=1)] = 0.1
     start: Literal["rewind", "searched"]
     weights: Literal["initial", "teacher"]
     score_batches: Positive
@@ -163,6 +164,12 @@ class Search(_Section):
             values = getattr(self, name)
             if len(set(values)) != len(values):
                 raise ValueError(f"`{name}` names something twice: {list(values)}")
+        return self
+
+    @model_validator(mode="after")
+    def _rounds_fit(self) -> Self:
+        if self.rewinds > self.epochs:
+            raise ValueError(f"`rewinds`: {self.rewinds} rounds do not fit in `epochs`: {self.epochs}")
         return self
 
     @model_validator(mode="after")

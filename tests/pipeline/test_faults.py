@@ -106,6 +106,26 @@ def test_sigterm_to_ray_s_processes_as_well_ends_the_run_at_once(finished, copy_
     assert workspace.results() == finished.results()
 
 
+def test_an_evaluation_that_is_killed_attacks_again_only_what_was_in_flight(finished, copy_of):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+
+    def attacked():
+        return sorted((workspace.path / ".awt" / "store" / "cells").glob("??/*/points.npz"))
+
+    process = workspace.start(sys.executable, "stages/evaluate.py")
+    workspace.wait_for(lambda: len(attacked()) >= 2, process)
+    workspace.kill(process)
+    before = {path: path.stat().st_mtime_ns for path in attacked()}
+    done = workspace.stage("evaluate")
+    assert done.returncode == 0, done.stderr
+    assert len(before) < len(attacked())
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    cells = workspace.record("evaluate")["cells"]
+    assert cells["reused"] >= len(before)
+    assert workspace.results() == finished.results()
+
+
 def test_the_machine_s_settings_of_jax_do_not_show(finished, copy_of):
     workspace = copy_of(finished)
     workspace.command("rm", "-rf", ".awt")

@@ -50,6 +50,7 @@ def test_every_knob_has_a_comment():
         ("search.densities", [1.4], "search.densities.0: input should be less than or equal to 1 (got 1.4)"),
         ("search.densities", [0], "search.densities.0: input should be greater than 0 (got 0)"),
         ("search.densities", [], "search.densities"),
+        ("search.rewinds", 61, "search: `rewinds`: 61 rounds do not fit in `epochs`: 60"),
         ("search.densities", [0.1, 0.1], "`densities` names something twice"),
         ("search.methods", ["magnitud"], "did you mean `magnitude`?"),
         (

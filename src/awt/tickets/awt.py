@@ -4,8 +4,9 @@ L = target distance + γ² kernel distance + β‖m⊙w‖², minimised over stu
 mask becomes the largest |w|. As published, with the dense network at its initial weights θ₀, the distances are
 (1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² and (1/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F, X̃ˢ attacking the current student. A teacher
 trained a little way takes the place of θ₀, there and as the student's first weights; the ticket still trains from θ₀.
-With `rewinds` the student goes back to θ₀ under its mask on the way, so that the last weights to be dropped are chosen
-by what the ticket itself learns, not by what is left of the teacher.
+With `rewinds` the student starts as the ticket will, at θ₀ under the teacher's largest weights, and again after each
+round, at the end of which weights are dropped: those are kept that the ticket itself learns to use, not those that are
+left of the teacher.
 """
 
 from collections.abc import Callable
@@ -32,9 +33,9 @@ from awt.kernels.estimators import (
 )
 from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights, apply_mask
-from awt.params import Attack
+from awt.params import Attack, Search
 from awt.runtime.resume import Loop, Row, run
-from awt.tickets.masks import annealed, magnitudes, select, shares, uniform
+from awt.tickets.masks import annealed, dropped_late, in_rounds, magnitudes, select, shares, uniform
 from awt.tickets.setting import Setting, Ticket
 
 
@@ -99,17 +100,19 @@ def awt(setting: Setting) -> Ticket:
     (x, y), outputs, views = setting.batches, setting.outputs, setting.views["search"]
     number = len(outputs)
     updates = search.epochs * number // search.mask_every
-    rounds = search.rewinds + 1
-    kept = jnp.asarray(
-        annealed(setting.network.kernel_shapes, setting.density, search.scope, updates, search.anneal, rounds)
-    )
-    rewinds = {round(search.epochs * number / rounds) for number in range(1, rounds)}
+    asked = setting.network.kernel_shapes, setting.density, search.scope
+    if search.rewinds:
+        kept = jnp.asarray(dropped_late(*asked, updates, search.drop, search.rewinds))
+    else:
+        kept = jnp.asarray(annealed(*asked, updates, search.anneal))
+    rewound = _rewound(search, jnp.asarray(in_rounds(*asked, search.rewinds + 1)))
     pressure = Pressure(kept, search.gamma, search.decay / setting.density)
     views_at = lru_cache(1)(lambda number: jnp.asarray(views[number]))  # to the device once an epoch at most
     scores = {"magnitude": magnitudes(setting.teacher), "random": uniform(setting.network, setting.seed)}
     mask = select(scores[search.initial_mask], kept[0])
     begin = jax.jit(optax.adam(search.learning_rate).init)
-    student = Student(setting.teacher, begin(setting.teacher), mask, mask)
+    first_weights = apply_mask(setting.initial, mask) if search.rewinds else setting.teacher
+    student = Student(first_weights, begin(first_weights), mask, mask)
     attack_key = key(setting.seed, "search", "attack")
 
     def advance(state: Student, epoch: int, start: int, stop: int) -> Student:
@@ -122,9 +125,11 @@ def awt(setting: Setting) -> Ticket:
     measure = _measure_held_out(recipe, held_out, setting.seed)
 
     def close_epoch(state: Student, epoch: int) -> tuple[Student, Row]:
+        if epoch + 1 in rewound:
+            state = state._replace(mask=select(magnitudes(state.weights), rewound[epoch + 1]))
         row = measure(state.weights, state.mask) | {"changed": _changed(state.mask, state.mask_before)}
         row |= shares(state.mask)
-        if epoch + 1 in rewinds:
+        if epoch + 1 in rewound:
             weights = apply_mask(setting.initial, state.mask)
             state = state._replace(weights=weights, optimiser=begin(weights))
         return state._replace(mask_before=state.mask), row
@@ -133,6 +138,11 @@ def awt(setting: Setting) -> Ticket:
     student, rows = run(Loop(search.epochs, number, advance, close_epoch), student, setting.context)
     start = apply_mask(student.weights, student.mask) if search.start == "searched" else None
     return Ticket(student.mask, [first, *rows], start)
+
+
+def _rewound(search: Search, kept: jax.Array) -> dict[int, jax.Array]:
+    """What is kept after each epoch that ends a round but the last; `kept` is by round, the teacher's first."""
+    return {round(search.epochs * number / search.rewinds): kept[number] for number in range(1, search.rewinds)}
 
 
 @partial(jax.jit, static_argnames="recipe")

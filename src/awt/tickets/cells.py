@@ -24,6 +24,7 @@ READS: dict[str, tuple[str, ...]] = {
         "decay",
         "initial_mask",
         "rewinds",
+        "drop",
         "start",
     ),
     "concrete": _MATCHING,

@@ -38,22 +38,35 @@ def counts(shapes: Shapes, density: float, scope: Scope) -> np.ndarray:
     return _largest_remainder(shares, sizes, total)
 
 
-def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: float, rounds: int = 1) -> np.ndarray:
+def annealed(shapes: Shapes, density: float, scope: Scope, updates: int, share: float) -> np.ndarray:
     """`counts` by mask of a search, [updates + 1, …]: the first mask, and after each update.
 
-    With a share above 0 the density falls from 1 along a cubic, over this share of the updates, to the one asked for;
-    in several rounds so in each, geometrically from round to round.
+    With a share above 0 the density falls from 1 along a cubic, over this share of the updates, to the one asked for.
     """
+    total_kept(shapes, density)  # else a density on the way would be called too low
+    ends = [update / (share * updates) if share * updates else 1.0 for update in range(updates + 1)]
+    return np.stack([counts(shapes, _fallen(1.0, density, end), scope) for end in ends])
+
+
+def dropped_late(shapes: Shapes, density: float, scope: Scope, updates: int, share: float, rounds: int) -> np.ndarray:
+    """`counts` by mask, as `annealed`, of a search in rounds: `in_rounds` from each to the next, the first number of it
+    being the first mask's, along a cubic over the last share of the updates of each round."""
+    total_kept(shapes, density)
 
     def density_at(update: int) -> float:
-        number = min(update * rounds // updates, rounds - 1) if updates else rounds - 1
-        before, after = density ** (number / rounds), density ** ((number + 1) / rounds)
-        length = share * updates / rounds
-        left = max(0.0, 1.0 - (update - number * updates / rounds) / length) if length > 0 else 0.0
-        return after + (before - after) * left**3
+        number = min(update * rounds // updates, rounds - 1)
+        along = update * rounds / updates - number
+        before, after = (density ** ((number + step) / (rounds + 1)) for step in (1, 2))
+        return _fallen(before, after, 1.0 + (along - 1.0) / share if share else float(along == 1.0))
 
-    total_kept(shapes, density)  # else a density on the way would be called too low
-    return np.stack([counts(shapes, density_at(update), scope) for update in range(updates + 1)])
+    return np.stack(
+        [counts(shapes, density_at(update) if updates else density, scope) for update in range(updates + 1)]
+    )
+
+
+def _fallen(before: float, after: float, along: float) -> float:
+    """On the way from one density to another, from 0 to 1 along it."""
+    return after + (before - after) * (1.0 - min(max(along, 0.0), 1.0)) ** 3
 
 
 def in_rounds(shapes: Shapes, density: float, scope: Scope, rounds: int) -> np.ndarray:

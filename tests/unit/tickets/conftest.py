@@ -31,6 +31,7 @@ SEARCH = {
     "decay": 0.0001,
     "initial_mask": "magnitude",
     "rewinds": 0,
+    "drop": 0.5,
     "mask_every": 3,
     "anneal": 0.0,
     "start": "rewind",

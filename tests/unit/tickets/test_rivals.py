@@ -15,7 +15,7 @@ from awt.tickets.find import find_mask
 from awt.tickets.grasp import grasp
 from awt.tickets.imp import imp
 from awt.tickets.iwi import iwi
-from awt.tickets.masks import annealed, counts, magnitudes, select
+from awt.tickets.masks import annealed, counts, dropped_late, magnitudes, select
 from awt.tickets.registry import METHODS
 from awt.tickets.snip import snip
 from awt.tickets.synflow import synflow
@@ -172,14 +172,15 @@ def test_annealed_counts_fall_from_everything_to_the_density(scope):
     assert kept[5] == pytest.approx(1000 * (0.1 + 0.9 * left**3), abs=1)
 
 
-def test_in_rounds_densities_fall_in_each_and_geometrically_between_them():
-    kept = annealed(SHAPES, 0.01, "global", 20, 0.5, rounds=2)[:, 0]
-    assert kept[0] == 1000
-    assert (np.diff(kept) <= 0).all()
-    assert (kept[5:11] == 100).all()  # settled at the geometric mean until the second round
-    assert kept[11] < 100
-    assert (kept[15:] == 10).all()
-    assert annealed(SHAPES, 0.01, "global", 0, 0.5, rounds=2).tolist() == [[10]]
+def test_rounds_drop_weights_at_their_end_and_geometrically():
+    kept = dropped_late(SHAPES, 0.008, "global", 20, 0.4, rounds=2)[:, 0]
+    assert (kept[:7] == 200).all()  # the cube root: as the mask before the rounds
+    assert 40 < kept[8] < 200
+    assert (kept[10:17] == 40).all()
+    assert 8 < kept[18] < 40
+    assert kept[20] == 8
+    assert dropped_late(SHAPES, 0.008, "global", 20, 0.0, rounds=2)[:, 0].tolist() == [200] * 10 + [40] * 10 + [8]
+    assert dropped_late(SHAPES, 0.008, "global", 0, 0.4, rounds=2).tolist() == [[8]]
 
 
 def test_a_density_that_keeps_too_little_is_named_itself():
