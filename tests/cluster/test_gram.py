@@ -129,6 +129,7 @@ def test_a_gram_matrix_of_thousands_of_points_within_their_memory(fresh, cluster
             "model.widths": [300, 100],
             "kernel.memory_gb": 0.5,
             "search.epochs": 1,
+            "search.rewinds": 1,
             "search.attack.steps": 1,
         }
     )

@@ -31,6 +31,7 @@ def test_mnist_from_a_local_folder(fresh):
             "search.methods": ["awt", "random"],
             "search.densities": [0.1],
             "search.epochs": 1,
+            "search.rewinds": 1,
             "search.attack.steps": 1,
             "kernel.reference": 16,
             "retrain.epochs": 2,

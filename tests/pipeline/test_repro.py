@@ -51,7 +51,7 @@ def test_changes_rerun_only_what_they_affect_and_are_restored_when_undone(finish
 
 
 RIVALS = {
-    "paper": {"method": "awt", "teacher_epochs": 0, "anneal": 0, "gamma": 1.0e-3},
+    "paper": {"method": "awt", "teacher_epochs": 0, "rewinds": 0, "anneal": 0, "gamma": 1.0e-3},
     "ntt": {"method": "awt", "adversarial": False, "start": "searched"},
     "one_shot": {"method": "magnitude", "weights": "teacher", "teacher_epochs": 3},
     "random_like_awt": {"method": "random", "like": "awt"},
