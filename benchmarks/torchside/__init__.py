@@ -73,10 +73,11 @@ def standing_after_each(
         left = torch.nonzero(model(x).argmax(1) == y).ravel()
     yield "natural", len(left)
     common = {"eps": eps, "norm": "Linf", "seed": seed, "n_restarts": 1}
+    iterated = common | {"steps": 100}  # its own default is 10; AutoAttack has 100
     attacks: dict[str, Callable[[], Any]] = {
-        "apgd-ce": lambda: torchattacks.APGD(model, loss="ce", **common),
-        "apgd-t": lambda: torchattacks.APGDT(model, n_classes=classes, **common),
-        "fab-t": lambda: torchattacks.FAB(model, multi_targeted=True, n_classes=classes, steps=100, **common),
+        "apgd-ce": lambda: torchattacks.APGD(model, loss="ce", **iterated),
+        "apgd-t": lambda: torchattacks.APGDT(model, n_classes=classes, **iterated),
+        "fab-t": lambda: torchattacks.FAB(model, multi_targeted=True, n_classes=classes, **iterated),
         "square": lambda: torchattacks.Square(model, n_queries=5000, **common),
     }
     for name, make in attacks.items():

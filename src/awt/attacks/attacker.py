@@ -73,6 +73,12 @@ def by_point(value: jax.Array) -> jax.Array:
     return value.reshape(-1, 1, 1, 1)
 
 
+def total_by_point(value: jax.Array) -> jax.Array:
+    """Σ over [n, …] to [n]: as a product of matrices, which XLA vectorises on CPUs where it does not a sum (4 times)."""
+    flat = value.reshape(len(value), -1)
+    return jnp.matmul(flat, jnp.ones((flat.shape[1], 1), flat.dtype), precision="highest")[:, 0]
+
+
 def fold_in(keys: jax.Array, number: int | jax.Array) -> jax.Array:
     return jax.vmap(jax.random.fold_in, (0, None))(keys, number)
 

@@ -113,7 +113,9 @@ def ball(threat: Threat, std: np.ndarray) -> Ball:
 def _size(norm: str, r: jax.Array) -> jax.Array:
     """The norm by point, [n, 1, 1, 1]."""
     if norm == "linf":
-        return jnp.max(jnp.abs(r), axis=(1, 2, 3), keepdims=True)
+        by_row = jnp.max(jnp.abs(r), axis=1, keepdims=True)
+        # apart: XLA would make one reduction of the two, of single numbers on CPUs, in twice the time
+        return jnp.max(jax.lax.optimization_barrier(by_row), axis=(2, 3), keepdims=True)
     if norm == "l2":
         return jnp.sqrt(jnp.sum(r * r, axis=(1, 2, 3), keepdims=True))
     return jnp.sum(jnp.abs(r), axis=(1, 2, 3), keepdims=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from awt.attacks.attacker import Points, by_point, in_turn
+from awt.attacks.attacker import Points, by_point, in_turn, total_by_point
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, fooled, objective
 
@@ -40,7 +40,7 @@ class Fab:
             number, x, closest, least = state
             slope, values = jax.grad(total, has_aux=True)(x)
             from_x = to_boundary(ball, x, slope, -values)
-            from_clean = to_boundary(ball, clean, slope, -values + jnp.sum(slope * (x - clean), axis=(1, 2, 3)))
+            from_clean = to_boundary(ball, clean, slope, -values + total_by_point(slope * (x - clean)))
             here, there = (jnp.maximum(ball.size(r), 1e-8) for r in (from_x, from_clean))
             mix = by_point(jnp.minimum(here / (here + there), MIX))
             x = jnp.clip((x + BEYOND * from_x) * (1 - mix) + (clean + BEYOND * from_clean) * mix, *ball.box)
@@ -66,27 +66,26 @@ def to_boundary(ball: Ball, x: jax.Array, slope: jax.Array, rise: jax.Array) -> 
     low, high = ((bound - x) / ball.units for bound in ball.box)
     if ball.norm == "l1":
         return _fill(towards, low, high, jnp.abs(rise)) * ball.units
-    direction = jnp.sign(towards) if ball.norm == "linf" else towards
+    # a pixel moves along its direction for a length that all share, until the box ends it; w is what it gains by length
+    room = jnp.where(towards > 0, high, -low)
+    if ball.norm == "linf":
+        direction, w, ends = jnp.sign(towards), jnp.abs(towards), room
+    else:
+        direction, w, ends = towards, towards**2, room / jnp.maximum(jnp.abs(towards), 1e-30)
+    missing_at_0 = jnp.abs(rise)
 
-    def reach(length: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """The perturbation of that length before the box, what it gains, and how fast."""
-        free = by_point(length) * direction
-        r = jnp.clip(free, low, high)
-        moving = (free > low) & (free < high)
-        gain = jnp.sum(r * towards, axis=(1, 2, 3))
-        return r, gain, jnp.sum(jnp.where(moving, direction * towards, 0.0), axis=(1, 2, 3))
-
-    # the gain is concave and piecewise linear in the length: Newton's steps from 0 never overshoot, and end exactly
+    # the gain Σ w min(length, ends) is concave and piecewise linear: Newton's steps from 0 never overshoot, and end exactly
     def newton(state: tuple[int, jax.Array, jax.Array]) -> tuple[int, jax.Array, jax.Array]:
         number, length, _ = state
-        _, gain, rate = reach(length)
-        missing = jnp.abs(rise) - gain
-        more = (missing > 1e-6 * jnp.abs(rise)) & (rate > 0)
+        reached = by_point(length)
+        missing = missing_at_0 - total_by_point(w * jnp.minimum(reached, ends))
+        rate = total_by_point(jnp.where(reached < ends, w, 0.0))
+        more = (missing > 1e-6 * missing_at_0) & (rate > 0)
         return number + 1, jnp.where(more, length + missing / jnp.maximum(rate, 1e-30), length), more
 
     start = 0, jnp.zeros_like(rise), jnp.ones_like(rise, bool)
     _, length, _ = jax.lax.while_loop(lambda state: (state[0] < 25) & jnp.any(state[2]), newton, start)
-    return reach(length)[0] * ball.units
+    return direction * jnp.minimum(by_point(length), ends) * ball.units
 
 
 def _fill(towards: jax.Array, low: jax.Array, high: jax.Array, rise: jax.Array) -> jax.Array:
