@@ -86,6 +86,7 @@ def publish(folder: Path, files: Mapping[str, bytes | Path]) -> None:
     mark = uuid.uuid4().hex
     fresh, old = (folder.with_name(f".{folder.name}.{mark}{end}") for end in ("", ".old"))
     try:
+        fresh.mkdir(parents=True)
         for name, content in files.items():
             path = fresh / name
             path.parent.mkdir(parents=True, exist_ok=True)

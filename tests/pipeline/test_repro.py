@@ -87,6 +87,18 @@ def test_every_method_goes_through_the_pipeline_beside_those_that_did_before(fin
     assert set(rivals) <= set(table.split())
 
 
+def test_the_dense_network_alone_is_an_experiment_too(finished, copy_of):
+    """No method looks at a dense side: the folder of them is empty."""
+    workspace = copy_of(finished)
+    workspace.edit({"search.methods": ["dense"]})
+    assert ran(workspace.dvc("repro")) == ["kernel", "mask", "retrain", "evaluate", "report"]
+    assert list((workspace.folder / "artifacts" / "dense_side").iterdir()) == []
+    assert workspace.record("retrain")["cells"] | {"retried": 0} == {"computed": 0, "reused": 1, "retried": 0}
+    assert "dense" in (workspace.folder / "report" / "table.txt").read_text()
+    workspace.command("rm", "-rf", "artifacts/dense_side")
+    assert ran(workspace.dvc("repro")) == []
+
+
 def test_a_change_of_code_reruns_the_stages_that_use_it(finished, copy_of):
     workspace = copy_of(finished)
     path = workspace.path / "src" / "awt" / "evaluation" / "scores.py"

@@ -17,6 +17,8 @@ def test_a_folder_is_replaced_whole(tmp_path):
     assert content(folder) == {"a": b"1", "sub/b": b"copied"}
     publish(folder, {"c": b"2"})
     assert content(folder) == {"c": b"2"}
+    publish(folder, {})
+    assert list(folder.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outs", "source"]
 
 
