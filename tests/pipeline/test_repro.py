@@ -93,7 +93,7 @@ def test_the_dense_network_alone_is_an_experiment_too(finished, copy_of):
     workspace.edit({"search.methods": ["dense"]})
     assert ran(workspace.dvc("repro")) == ["kernel", "mask", "retrain", "evaluate", "report"]
     assert list((workspace.folder / "artifacts" / "dense_side").iterdir()) == []
-    assert workspace.record("retrain")["cells"] | {"retried": 0} == {"computed": 0, "reused": 1, "retried": 0}
+    assert workspace.record("retrain")["cells"]["reused"] == 1
     assert "dense" in (workspace.folder / "report" / "table.txt").read_text()
     workspace.command("rm", "-rf", "artifacts/dense_side")
     assert ran(workspace.dvc("repro")) == []
