@@ -115,7 +115,8 @@ def _size(norm: str, r: jax.Array) -> jax.Array:
     if norm == "linf":
         by_row = jnp.max(jnp.abs(r), axis=1, keepdims=True)
         # apart: XLA would make one reduction of the two, of single numbers on CPUs, in twice the time
-        return jnp.max(jax.lax.optimization_barrier(by_row), axis=(2, 3), keepdims=True)
+        by_row = jax.lax.optimization_barrier(by_row)  # type: ignore[no-untyped-call]
+        return jnp.max(by_row, axis=(2, 3), keepdims=True)
     if norm == "l2":
         return jnp.sqrt(jnp.sum(r * r, axis=(1, 2, 3), keepdims=True))
     return jnp.sum(jnp.abs(r), axis=(1, 2, 3), keepdims=True)
