@@ -9,7 +9,7 @@ import json
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from ruamel.yaml import YAML
@@ -97,15 +97,32 @@ class Data(_Section):
         return self
 
 
+class _Pooled(NamedTuple):
+    """What a network that pools asks for: widths (as published), what they are of; and how often it halves images."""
+
+    widths: tuple[int, ...]
+    of: str
+    halvings: int
+
+
+_POOLED = {
+    "cnn": _Pooled((32, 64, 1024), "two convolutions, one dense layer", 2),
+    "lenet": _Pooled((6, 16, 120, 84), "two convolutions, two dense layers", 2),
+    "vgg16": _Pooled((64, 128, 256, 512, 512), "the convolutions of each of its five stages", 5),
+}
+
+
 class Model(_Section):
-    name: Literal["mlp", "cnn"]
+    name: Literal["mlp", "cnn", "lenet", "vgg16"]
     widths: tuple[Positive, ...]
     init: Literal["glorot", "he", "lecun", "ntk"]
 
     @model_validator(mode="after")
-    def _cnn_widths(self) -> Self:
-        if self.name == "cnn" and len(self.widths) != 3:
-            raise ValueError("`widths` of a cnn are three numbers: two convolutions, one dense layer")
+    def _widths_are_as_many_as_the_layers(self) -> Self:
+        asked = _POOLED.get(self.name)
+        if asked and len(self.widths) != len(asked.widths):
+            numbers = list(asked.widths)
+            raise ValueError(f"`widths` of {self.name} are {len(numbers)} numbers, of {asked.of}, e.g. {numbers}")
         return self
 
 
@@ -342,9 +359,11 @@ def check_data(params: Params, described: dict[str, Any]) -> None:
     for name, value in asked.items():
         if value > points:
             raise InputError(f"params.yaml: {name}: {value} is more than the {points} training points")
-    if params.model.name == "cnn" and min(shape[:2]) < 4:
+    model = params.model.name
+    if model in _POOLED and min(shape[:2]) < (least := 2 ** _POOLED[model].halvings):
         raise InputError(
-            f"params.yaml: model.name: a cnn pools twice and needs images of 4 x 4 at least, not {shape[:2]}"
+            f"params.yaml: model.name: {model} pools {_POOLED[model].halvings} times and needs images of "
+            f"{least} x {least} at least, not {shape[0]} x {shape[1]}"
         )
     _check_disk(params, points, described["classes"])
 

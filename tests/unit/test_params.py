@@ -50,6 +50,11 @@ def test_every_knob_has_a_comment():
         ("search.densities", [1.4], "search.densities.0: input should be less than or equal to 1 (got 1.4)"),
         ("search.densities", [0], "search.densities.0: input should be greater than 0 (got 0)"),
         ("search.densities", [], "search.densities"),
+        (
+            "model",
+            {"name": "vgg16", "widths": [8], "init": "he"},
+            "`widths` of vgg16 are 5 numbers",
+        ),
         ("search.rewinds", 61, "search: `rewinds`: 61 rounds do not fit in `epochs`: 60"),
         ("search.densities", [0.1, 0.1], "`densities` names something twice"),
         ("search.methods", ["magnitud"], "did you mean `magnitude`?"),
@@ -76,7 +81,7 @@ def test_every_knob_has_a_comment():
         ("kernel.memory_gb", 0, "kernel.memory_gb: input should be greater than 0 (got 0)"),
         ("kernel.memory_gb", "1", "kernel.memory_gb: input should be a valid number"),
         ("retrain.epochs", 1.5, "retrain.epochs: input should be a valid integer"),
-        ("model.name", "vgg", "model.name: input should be 'mlp' or 'cnn'"),
+        ("model.name", "vgg", "model.name: input should be 'mlp', 'cnn', 'lenet' or 'vgg16'"),
         ("data.path", "x.npz", "data: `path` names the file of `name: npz`"),
         ("data.name", "npz", "data: `path` names the file of `name: npz`"),
         ("evaluate.suites", ["autoatack"], "evaluate: `suites` names 'autoatack'; did you mean `autoattack`?"),
@@ -117,8 +122,8 @@ def test_files_that_are_not_parameters(tmp_path, text):
 def test_the_reading_is_that_of_dvc(tmp_path):
     """YAML 1.2: 1e-3 is a number (PyYAML's 1.1 reads a string)."""
     path = tmp_path / "params.yaml"
-    path.write_text((PROJECT / "params.yaml").read_text().replace("learning_rate: 2.0e-3", "learning_rate: 2e-3"))
-    assert params.load(path).search.learning_rate == 0.002
+    path.write_text((PROJECT / "params.yaml").read_text().replace("learning_rate: 3.0e-3", "learning_rate: 3e-3"))
+    assert params.load(path).search.learning_rate == 0.003
 
 
 def test_sections_survive_the_way_through_json():

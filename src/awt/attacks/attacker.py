@@ -74,7 +74,7 @@ def by_point(value: jax.Array) -> jax.Array:
 
 
 def total_by_point(value: jax.Array) -> jax.Array:
-    """Σ over [n, …] to [n]: as a product of matrices, which XLA vectorises on CPUs where it does not a sum (4 times)."""
+    """Σ over [n, …] to [n]: as a product of matrices, which XLA vectorises on CPUs, unlike a sum (4 times as fast)."""
     flat = value.reshape(len(value), -1)
     return jnp.matmul(flat, jnp.ones((flat.shape[1], 1), flat.dtype), precision="highest")[:, 0]
 

@@ -74,7 +74,7 @@ def to_boundary(ball: Ball, x: jax.Array, slope: jax.Array, rise: jax.Array) -> 
         direction, w, ends = towards, towards**2, room / jnp.maximum(jnp.abs(towards), 1e-30)
     missing_at_0 = jnp.abs(rise)
 
-    # the gain Σ w min(length, ends) is concave and piecewise linear: Newton's steps from 0 never overshoot, and end exactly
+    # the gain Σ w min(length, ends) is concave and piecewise linear: Newton's steps from 0 never overshoot, end exactly
     def newton(state: tuple[int, jax.Array, jax.Array]) -> tuple[int, jax.Array, jax.Array]:
         number, length, _ = state
         reached = by_point(length)

@@ -6,13 +6,14 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from awt.kernels.exact import tangent_kernel
 from awt.models.layers import Relu
 from awt.models.network import Network
-from awt.models.zoo import cnn, mlp
+from awt.models.zoo import cnn, lenet, mlp, vgg16
 
 
 def relative_error(found, expected):
@@ -110,9 +111,23 @@ def test_in_single_precision_a_cnn_has_the_kernels_of_jacobians_in_double(
     check_single_precision(layers, (points, 5, 4, channels), density, combinations)
 
 
-def check_single_precision(layers, shape, density, combinations):
+@pytest.mark.parametrize(
+    ("layers", "shape"),
+    [
+        (lenet((9, 8, 2), (3, 4, 6, 5), 3, "he"), (2, 9, 8, 2)),
+        (vgg16((32, 32, 1), (2, 3, 2, 3, 4), 3, "he"), (2, 32, 32, 1)),
+    ],
+    ids=["lenet", "vgg16"],
+)
+@settings(max_examples=1)
+@given(st.integers(0, 999))
+def test_deeper_networks_have_the_kernels_of_jacobians(layers, shape, seed):
+    check_single_precision(layers, shape, 0.6, EVERY, seed)
+
+
+def check_single_precision(layers, shape, density, combinations, seed=0):
     """Relative error at most 1e-5 (Frobenius), for the dense network or a sparse one, of one set or two, any shape."""
-    network, rng = Network(tuple(layers)), np.random.default_rng(0)
+    network, rng = Network(tuple(layers)), np.random.default_rng(seed)
     weights = jax.tree.map(
         lambda array: np.asarray(rng.normal(size=array.shape) / array.shape[0] ** 0.5, np.float32),
         jax.eval_shape(lambda: network.initialise(0)),

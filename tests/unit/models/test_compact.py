@@ -18,7 +18,7 @@ from awt.params import Model, Retrain
 from awt.runtime import Context
 from awt.training.adversarial import train
 
-SHAPES = {"mlp": [20, 15], "cnn": [6, 8, 12]}
+SHAPES = {"mlp": [20, 15], "cnn": [6, 8, 12], "lenet": [6, 8, 12, 10]}
 RETRAIN = Retrain.of(
     {
         "epochs": 2,

@@ -1,5 +1,6 @@
 """Networks are pure functions of weights; masks zero exactly; what is stored comes back."""
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -48,6 +49,30 @@ def test_shapes_of_any_size_give_logits_by_class(name, shape, uniform_points, ra
     logits = jax.jit(network.apply)(random_weights(network), uniform_points(2, shape=shape))
     assert logits.shape == (2, 4)
     assert np.isfinite(logits).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "widths", "shape", "layers", "weights"),
+    [
+        ("cnn", [32, 64, 1024], (28, 28, 1), 4, 288 + 18_432 + 3_211_264 + 10_240),
+        ("lenet", [6, 16, 120, 84], (28, 28, 1), 5, 150 + 2_400 + 94_080 + 10_080 + 840),
+        ("vgg16", [64, 128, 256, 512, 512], (32, 32, 3), 14, 14_710_464 + 5_120),
+    ],
+)
+def test_published_networks_have_their_layers_and_weights(name, widths, shape, layers, weights):
+    data = Described(shape, 10, np.full(shape[2], 0.5), np.full(shape[2], 0.3))
+    network = build(Model.of({"name": name, "widths": widths, "init": "he"}), data)
+    assert len(network.weighted) == layers
+    assert sum(math.prod(shape) for shape in network.kernel_shapes.values()) == weights
+
+
+def test_the_scale_passes_through_sixteen_layers(uniform_points):
+    """He's initialisation: logits neither vanish nor explode, and differ from image to image."""
+    data = Described((32, 32, 3), 10, np.full(3, 0.5), np.full(3, 0.3))
+    network = build(Model.of({"name": "vgg16", "widths": [16, 16, 32, 32, 32], "init": "he"}), data)
+    logits = jax.jit(network.apply)(network.initialise(0), uniform_points(8, shape=(32, 32, 3)))
+    assert 0.1 < float(logits.std()) < 10
+    assert float(logits.std(axis=0).mean()) > 0.01
 
 
 def test_a_channel_that_never_varies_gives_finite_logits(uniform_points, random_weights):
