@@ -278,6 +278,20 @@ class Evaluate(_Section):
         return SUITES.get(name, (name,))
 
 
+class Published(_Section):
+    """What others report of a method, as shares."""
+
+    method: str
+    density: Density
+    natural: Annotated[float, Field(ge=0, le=1)] | None = None
+    adversarial: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class Report(_Section):
+    published: tuple[Published, ...] = ()
+    source: str = ""
+
+
 class Resources(_Section):
     """What one cell asks of the cluster; `gpus: null` means one where the cluster has any."""
 
@@ -306,6 +320,7 @@ class Params(_Section):
     search: Search
     retrain: Retrain
     evaluate: Evaluate
+    report: Report = Report()
     runtime: Runtime = Runtime()
 
     @model_validator(mode="after")

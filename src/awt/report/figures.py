@@ -1,11 +1,14 @@
 """The figures of what tickets achieve: accuracy against density, and accuracy along retraining."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from awt.params import Published
 from awt.report import canvas, table, words
 from awt.report.canvas import png
 
@@ -15,8 +18,9 @@ _KIND_DASHES = {"natural": (0, (4, 1.5)), "adversarial": (0, ())}
 
 
 @canvas.style()
-def accuracy(results: pd.DataFrame) -> Figure:
-    """Natural and adversarial accuracy of each method against density, over seeds; dense across it."""
+def accuracy(results: pd.DataFrame, published: Sequence[Published] = ()) -> Figure:
+    """Natural and adversarial accuracy of each method against density, over seeds; dense across it; hollow, what others
+    have published."""
     figure, (axes,) = canvas.panels(1, "Accuracy against density", height=4.2)
     rows = table.summary(results)
     sparse, dense = rows[rows["method"] != "dense"], rows[rows["method"] == "dense"]
@@ -34,6 +38,12 @@ def accuracy(results: pd.DataFrame) -> Figure:
             )
         for mean in dense[f"{kind}_mean"]:
             axes.axhline(100 * mean, color=canvas.INK, linestyle=dashes, linewidth=1.2)
+    for one in (one for one in published if one.density < 1):
+        look = canvas.look(one.method)
+        values = [100 * value for value in (one.natural, one.adversarial) if value is not None]
+        hollow = Line2D([], [], color=look.colour, marker=look.marker, linestyle="", markerfacecolor="white")
+        hollow.set_data([one.density] * len(values), values)
+        axes.add_line(hollow)
     _density_axis(axes, sorted(sparse["density"].unique()))
     axes.set_ylabel("accuracy, %")
     canvas.legend(figure, [*_methods(rows), *_kinds()])

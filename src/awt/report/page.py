@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from awt.errors import InputError
-from awt.report import canvas, css, kernels, plates, table, words
+from awt.report import canvas, css, kernels, plates, published, table, words
 from awt.report.inputs import Inputs
 from awt.report.markup import Html, definitions, element, lines, safe, section
 from awt.report.markup import table as html_table
@@ -42,7 +42,9 @@ def html(inputs: Inputs) -> str:
     body = lines(
         [
             element("header", lines([element("h1", title), *_headline(inputs, rows)])),
-            section("Accuracy", *_table(inputs, rows), *map(_figure, plates.outcome(inputs))),
+            section(
+                "Accuracy", *_table(inputs, rows), *_published(inputs, rows), *map(_figure, plates.outcome(inputs))
+            ),
             *([section("Training side by side", *dynamics)] if (dynamics := _training(inputs)) else []),
             section("The search", *_search(inputs)),
             *([section("The kernels", *_kernels(inputs))] if len(inputs.kernels) else []),
@@ -98,6 +100,15 @@ def _table(inputs: Inputs, rows: pd.DataFrame) -> Iterable[Html]:
     yield _prose(_legend(inputs, rows), "note")
     if missing := _missing(inputs):
         yield _prose(f"Without a result: {'; '.join(missing)}.", "note")
+
+
+def _published(inputs: Inputs, rows: pd.DataFrame) -> Iterable[Html]:
+    report = inputs.params.report
+    if report.published:
+        compared = published.beside(report.published, rows).groupby("density", sort=False)
+        yield element("h3", f"Beside the published figures ({report.source})" if report.source else "Published figures")
+        groups = ([published.cells(row) for _, row in group.iterrows()] for _, group in compared)
+        yield html_table(published.HEADS, groups, class_="results")
 
 
 def _cells(row: "pd.Series") -> list[str]:

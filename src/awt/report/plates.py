@@ -21,10 +21,13 @@ class Plate(NamedTuple):
 def outcome(inputs: Inputs) -> Iterator[Plate]:
     """What the tickets achieve."""
     bars = "; bars are one standard deviation over seeds" if inputs.results["seed"].nunique() > 1 else ""
+    published = inputs.params.report.published
+    hollow = f"; hollow, published ({inputs.params.report.source})" if published else ""
     yield Plate(
         "accuracy",
-        figures.accuracy(inputs.results),
-        f"Accuracy on the test points against the share of weights kept{bars}; the black lines are the dense network.",
+        figures.accuracy(inputs.results, published),
+        f"Accuracy on the test points against the share of weights kept{bars}; the black lines are the dense network"
+        f"{hollow}.",
     )
     if len(inputs.sanity):
         yield Plate(

@@ -13,7 +13,8 @@ import pytest
 import report_inputs
 
 from awt.errors import InputError
-from awt.report import Inputs, build, table, words
+from awt.params import Published, Report
+from awt.report import Inputs, build, published, table, words
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -205,3 +206,19 @@ def test_missing_tickets_are_named() -> None:
         "magnitude at 2 %, 5 % and 20 %",
         "dense at 100 %",
     ]
+
+
+def test_published_figures_stand_beside_ours(inputs):
+    row = inputs.results.iloc[0]
+    known = Published(method=row["method"], density=row["density"], natural=0.9012, adversarial=0.5)
+    lacking = Published(method="other", density=0.5, adversarial=0.4)
+    report = Report(published=(known, lacking), source="Table 1")
+    made = dataclasses.replace(inputs, params=inputs.params.model_copy(update={"report": report}))
+    page = build(made)["index.html"].decode()
+    assert "Beside the published figures (Table 1)" in page
+    assert "90.12" in page
+    rows = published.beside(report.published, table.summary(inputs.results, inputs.kinds))
+    ours = table.summary(inputs.results).set_index(["method", "density"]).loc[(row["method"], row["density"])]
+    assert rows["difference"].iloc[0] == pytest.approx(ours["natural_mean"] - 0.9012)
+    assert published.cells(rows.iloc[2])[4:] == ["–", "–"]
+    assert "published figures" not in build(inputs)["index.html"].decode()
