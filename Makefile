@@ -6,13 +6,16 @@ READY := $(VENV)/.ready
 # stages call `python`: the environment's comes first
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: repro test test-all lint bench clean environment
+.PHONY: repro site test test-all lint bench clean environment
 
 repro: $(READY)  ## run the default pipeline and show its table
 	@test -s .dvc/tmp/rwlock || rm -f .dvc/tmp/rwlock  # DVC stumbles over an empty one, which a killed DVC may leave
 	@awt check  # before DVC, which removes a stage's outs before it runs
 	dvc repro
 	@echo && cat report/table.txt && echo && echo "page: $(CURDIR)/report/index.html"
+
+site: $(READY)  ## an index page over all experiments that have run, in site/
+	awt site
 
 test: $(READY)  ## the test suite: minutes, one fault of each kind
 	python -m pytest -m "not slow"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from awt import __version__, attack_command, export_command, gram_command, mask_command, params
+from awt import __version__, attack_command, export_command, gram_command, mask_command, params, site_command
 from awt.artifacts import read_json
 from awt.errors import WorkError, run
 from awt.lineage.pipeline import code_of
@@ -103,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     export_command.add_arguments(
         command("export", export_command.export, "write a trained network for use without awt")
     )
+    site_command.add_arguments(command("site", site_command.site, "make an index page over all experiments"))
     store = command("store", None, "look after the store").add_subparsers(required=True, metavar="ACTION")
     collect = store.add_parser("gc", help="drop old cells that no experiment's run records name")
     collect.add_argument("--days", type=float, default=7, help="only those untouched for so many days (default: 7)")

@@ -1,0 +1,37 @@
+"""`awt site`: the index page over all experiments of the repository, and their pages and run records beside it."""
+
+import argparse
+from pathlib import Path
+
+from awt.errors import InputError
+from awt.site import experiments, html, not_run
+from awt.stage import publish
+
+INDEX = "index.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", type=Path, default=Path("site"), metavar="FOLDER", help="to write it to (default: site)"
+    )
+
+
+def site(arguments: argparse.Namespace) -> None:
+    repository, out = _repository(Path.cwd()), arguments.out
+    if out.exists() and not (out.is_dir() and ((out / INDEX).exists() or not any(out.iterdir()))):
+        raise InputError(f"--out: {out} is there and is no site; name another folder")
+    found = experiments(repository)
+    if not found:
+        raise InputError("no experiment of this repository has run to its page yet: `dvc repro` first")
+    files: dict[str, bytes | Path] = {INDEX: html(found, not_run(repository)).encode()}
+    for one in found:
+        files |= {f"{one.name}/{name}": one.folder / name for name in one.files}
+    publish(out, files)
+    print(f"{len(found)} experiments: {(out / INDEX).resolve()}")
+
+
+def _repository(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if (folder / "dvc.yaml").exists() and (folder / "pipelines").is_dir():
+            return folder
+    raise InputError(f"{start} is not inside a repository of awt (a folder with dvc.yaml and pipelines/)")
