@@ -17,11 +17,14 @@ repro: $(READY)  ## run the default pipeline and show its table
 site: $(READY)  ## an index page over all experiments that have run, in site/
 	awt site
 
+# most of the time goes into compiling, on one core: two files of tests at a time
+TWO := -n 2 --dist loadfile
+
 test: $(READY)  ## the test suite: minutes, one fault of each kind
-	python -m pytest -m "not slow"
+	python -m pytest -m "not slow" $(TWO)
 
 test-all: $(READY)  ## everything
-	python -m pytest
+	python -m pytest $(TWO)
 
 lint: $(READY)
 	ruff check .
