@@ -81,7 +81,7 @@ class _Section(BaseModel):
 
 
 class Data(_Section):
-    name: Literal["digits", "fashion_mnist", "mnist", "npz"]
+    name: Literal["cifar10", "cifar100", "digits", "fashion_mnist", "mnist", "npz"]
     root: str | None
     path: str | None
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
