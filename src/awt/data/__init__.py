@@ -9,7 +9,7 @@ import numpy as np
 
 from awt import params
 from awt.artifacts import FORMAT_VERSION, Arrays, encode_json, encode_npz
-from awt.data import cifar10, cifar100, digits, fashion_mnist, mnist, npz
+from awt.data import cifar10, cifar100, digits, fashion_mnist, folder, gaussian, mnist, npz
 from awt.data.dataset import Dataset, Raw, arrays, decode
 from awt.data.published import Present
 from awt.data.split import PARTS, Split, stratified_split
@@ -33,6 +33,8 @@ READERS: dict[str, Callable[[params.Data, Path], Raw]] = {
     "cifar100": cifar100.read,
     "digits": digits.read,
     "fashion_mnist": fashion_mnist.read,
+    "folder": folder.read,
+    "gaussian": gaussian.read,
     "mnist": mnist.read,
     "npz": npz.read,
 }
