@@ -123,8 +123,8 @@ def test_files_that_are_not_parameters(tmp_path, text):
 def test_the_reading_is_that_of_dvc(tmp_path):
     """YAML 1.2: 1e-3 is a number (PyYAML's 1.1 reads a string)."""
     path = tmp_path / "params.yaml"
-    path.write_text((PROJECT / "params.yaml").read_text().replace("learning_rate: 2.0e-3", "learning_rate: 2e-3"))
-    assert params.load(path).search.learning_rate == 0.002
+    path.write_text((PROJECT / "params.yaml").read_text().replace("learning_rate: 3.0e-3", "learning_rate: 3e-3"))
+    assert params.load(path).search.learning_rate == 0.003
 
 
 def test_sections_survive_the_way_through_json():
