@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from awt import __version__, attack_command, export_command, gram_command, mask_command, params, site_command
+from awt import (
+    __version__,
+    attack_command,
+    data_command,
+    export_command,
+    gram_command,
+    mask_command,
+    params,
+    site_command,
+)
 from awt.artifacts import read_json
 from awt.errors import WorkError, run
 from awt.lineage.pipeline import code_of
@@ -96,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
     again = command("rerun", rerun, "compute one cell again and compare its bytes with the store's")
     again.add_argument("cell", help="a key, its beginning, or a label")
     again.add_argument("--serial", action="store_true", help="in this process, where a debugger works")
+    data_command.add_arguments(command("data", data_command.data, "list the data sets, fetch or verify one"))
     gram_command.add_arguments(command("gram", gram_command.gram, "compute a tangent kernel's Gram matrix, in tiles"))
     mask_command.add_arguments(command("mask", mask_command.mask, "show a mask, or compare two"))
     text = "attack a trained network and show what is left of its accuracy"

@@ -80,8 +80,17 @@ class _Section(BaseModel):
         return self.model_dump(mode="json")
 
 
+class Gaussian(_Section):
+    """The generated mixture of two classes."""
+
+    points: Annotated[int, Field(ge=2)] = 5000
+    dimension: Positive = 100
+    distance: Annotated[float, Field(ge=0)] = 3.0
+    deviation: Annotated[float, Field(gt=0)] = 1.0
+
+
 class Data(_Section):
-    name: Literal["digits", "mnist", "npz"]
+    name: Literal["cifar10", "cifar100", "digits", "fashion_mnist", "folder", "gaussian", "mnist", "npz"]
     root: str | None
     path: str | None
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
@@ -89,11 +98,19 @@ class Data(_Section):
     test: Share
     limit: Positive | None
     seed: Seed
+    size: tuple[Positive, Positive] | None = None
+    gaussian: Gaussian = Gaussian()
 
     @model_validator(mode="after")
-    def _path_for_npz(self) -> Self:
-        if (self.name == "npz") != (self.path is not None):
-            raise ValueError("`path` names the file of `name: npz`, and is null for every other data set")
+    def _path_of_own_data(self) -> Self:
+        if (self.name in ("npz", "folder")) != (self.path is not None):
+            raise ValueError("`path` names the data of `name: npz` or `name: folder`, and is null for every other")
+        return self
+
+    @model_validator(mode="after")
+    def _size_of_images(self) -> Self:
+        if self.size is not None and self.name != "folder":
+            raise ValueError("`size` is what images of `name: folder` are resized to, and is null for every other")
         return self
 
 

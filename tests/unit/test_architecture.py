@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "text": set(),
     "trained": {"errors", "artifacts", "params", "runtime", "stage", "experiment", "training"},
     "attack_command": {"errors", "artifacts", "params", "runtime", "stage", "attacks", "evaluation", "trained", "text"},
+    "data_command": {"errors", "artifacts", "params", "data"},
     "export": {"artifacts", "models"},
     "export_onnx": {"export"},
     "export_command": {
@@ -61,6 +62,7 @@ MAY_IMPORT = {
         "lineage",
         "stage",
         "attack_command",
+        "data_command",
         "export_command",
         "gram_command",
         "mask_command",
@@ -73,6 +75,7 @@ SOLE_IMPORTERS = {
     "neural_tangents": {"kernels/_neural_tangents.py"},
     "rich": {"runtime/progress.py"},
     "onnx": {"export_onnx.py"},
+    "PIL": {"data/images.py"},
 }
 # what moves results and checks input, but decides no value: no stage depends on it
 NOT_DECISIVE = {"errors", "params", "runtime", "lineage", "stage"}

@@ -9,17 +9,41 @@ import numpy as np
 
 from awt import params
 from awt.artifacts import FORMAT_VERSION, Arrays, encode_json, encode_npz
-from awt.data import digits, mnist, npz
+from awt.data import cifar10, cifar100, digits, fashion_mnist, folder, gaussian, mnist, npz
 from awt.data.dataset import Dataset, Raw, arrays, decode
+from awt.data.published import Present
 from awt.data.split import PARTS, Split, stratified_split
 
-__all__ = ["READERS", "Dataset", "Raw", "Split", "data_root", "decode", "prepare", "stratified_split"]
+__all__ = [
+    "PRESENT",
+    "READERS",
+    "Dataset",
+    "Present",
+    "Raw",
+    "Split",
+    "data_root",
+    "decode",
+    "prepare",
+    "stratified_split",
+]
 
 # by data.name; the second argument is the folder of downloaded files
 READERS: dict[str, Callable[[params.Data, Path], Raw]] = {
+    "cifar10": cifar10.read,
+    "cifar100": cifar100.read,
     "digits": digits.read,
+    "fashion_mnist": fashion_mnist.read,
+    "folder": folder.read,
+    "gaussian": gaussian.read,
     "mnist": mnist.read,
     "npz": npz.read,
+}
+# of those that are downloaded, what is in the folder already
+PRESENT: dict[str, Callable[[Path], Present]] = {
+    "cifar10": cifar10.present,
+    "cifar100": cifar100.present,
+    "fashion_mnist": fashion_mnist.present,
+    "mnist": mnist.present,
 }
 
 

@@ -1,4 +1,6 @@
-"""The check of labels that every reader applies before it hands its points on."""
+"""The checks that readers share before they hand their points on."""
+
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +21,17 @@ def labels(y: np.ndarray, points: int, classes: int | None, source: str) -> np.n
     elif highest >= classes:
         raise InputError(f"{source}: label {highest} is out of range; labels must be 0..{classes - 1}")
     return y.astype(np.int32)
+
+
+def check_digest(digest: str, path: Path, expected: str | None) -> None:
+    """Compares the digest of the user's own data with data.sha256, or tells it where that is null."""
+    if expected is None:
+        print(f"note: {path} has sha256 {digest}; put it in data.sha256 to notice a change")
+    elif digest != expected:
+        raise InputError(
+            f"{path}: its sha256 is {digest}, but data.sha256 says {expected}; "
+            f"restore the file, or change data.sha256 if the new content is meant"
+        )
 
 
 def _check_form(y: np.ndarray, points: int, source: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from awt import params
 from awt.artifacts import Arrays, sha256
-from awt.data.checks import labels
+from awt.data.checks import check_digest, labels
 from awt.data.dataset import Raw
 from awt.errors import InputError
 
@@ -26,7 +26,7 @@ def read(data: params.Data, root: Path) -> Raw:
     path = Path(data.path)
     content = _content(path)
     digest = sha256(content)
-    _check_digest(digest, path, data.sha256)
+    check_digest(digest, path, data.sha256)
     found = _arrays(content, path)
     x, scale = _pixels(found["x"], f"{path}: x")
     y = labels(found["y"], len(x), None, f"{path}: y")
@@ -44,16 +44,6 @@ def _content(path: Path) -> bytes:
         ) from None
     except OSError as error:
         raise InputError(f"{path}: not readable ({error}); data.path names an .npz file") from None
-
-
-def _check_digest(digest: str, path: Path, expected: str | None) -> None:
-    if expected is None:
-        print(f"note: {path} has sha256 {digest}; put it in data.sha256 to notice a change")
-    elif digest != expected:
-        raise InputError(
-            f"{path}: its sha256 is {digest}, but data.sha256 says {expected}; "
-            f"restore the file, or change data.sha256 if the new content is meant"
-        )
 
 
 def _arrays(content: bytes, path: Path) -> Arrays:

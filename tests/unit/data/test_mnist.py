@@ -4,20 +4,15 @@ import gzip
 import hashlib
 import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import replace
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from awt import params
-from awt.data import mnist
+from awt.data import download, mnist
 from awt.errors import InputError
 
 IMAGES = "train-images-idx3-ubyte"
@@ -42,9 +37,15 @@ def arrays() -> dict[str, np.ndarray]:
 def contents(arrays, monkeypatch) -> dict[str, bytes]:
     """A small MNIST, whose digests stand in for the real ones, on a machine without mirrors."""
     found = {name: encode_idx(array) for name, array in arrays.items()}
-    monkeypatch.setattr(mnist, "DIGESTS", {name: hashlib.md5(data).hexdigest() for name, data in found.items()})
-    monkeypatch.setattr(mnist, "MIRRORS", ())
+    digests = {name: hashlib.md5(data).hexdigest() for name, data in found.items()}
+    monkeypatch.setattr(mnist, "FILES", replace(mnist.FILES, digests=digests))
+    set_mirrors(monkeypatch)
     return found
+
+
+def set_mirrors(monkeypatch: pytest.MonkeyPatch, *mirrors: str) -> None:
+    source = replace(mnist.FILES.source, mirrors=mirrors)
+    monkeypatch.setattr(mnist, "FILES", replace(mnist.FILES, source=source))
 
 
 def store(folder: Path, contents: dict[str, bytes], compressed: bool = True) -> None:
@@ -52,32 +53,6 @@ def store(folder: Path, contents: dict[str, bytes], compressed: bool = True) -> 
     for name, content in contents.items():
         data = gzip.compress(content) if compressed else content
         (folder / (f"{name}.gz" if compressed else name)).write_bytes(data)
-
-
-def snapshot(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)))
-def test_idx_round_trip(array):
-    found = mnist.parse_idx(encode_idx(array), "file")
-    assert found.dtype == np.uint8
-    assert np.array_equal(found, array)
-
-
-@given(hnp.arrays(np.uint8, hnp.array_shapes(max_dims=3, max_side=4)), st.data())
-def test_idx_of_another_length_is_refused(array, data):
-    content = encode_idx(array)
-    cut = data.draw(st.integers(0, len(content) - 1))
-    for wrong in (content[:cut], content + b"\0"):
-        with pytest.raises(InputError, match=r"^file: "):
-            mnist.parse_idx(wrong, "file")
-
-
-@pytest.mark.parametrize("magic", [b"", b"\0\0", b"\0\0\x0d\x01\0\0\0\0", b"PK\x03\x04"])
-def test_other_files_are_no_idx(magic):
-    with pytest.raises(InputError, match=r"^file: .*no IDX file of bytes"):
-        mnist.parse_idx(magic, "file")
 
 
 @pytest.mark.parametrize("compressed", [True, False])
@@ -111,14 +86,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_faulty_file_is_named_and_left_alone(tmp_path, contents, monkeypatch, fault):
+def test_a_faulty_file_is_named_and_left_alone(tmp_path, contents, monkeypatch, fault, mirror, snapshot):
     store(tmp_path / "mnist", contents)
     path = tmp_path / "mnist" / f"{IMAGES}.gz"
     path.write_bytes(FAULTS[fault](contents[IMAGES]))
     before = snapshot(tmp_path)
     # a mirror that has it must not be asked either
     with mirror({f"{IMAGES}.gz": gzip.compress(contents[IMAGES])}) as url:
-        monkeypatch.setattr(mnist, "MIRRORS", (url,))
+        set_mirrors(monkeypatch, url)
         with pytest.raises(InputError, match="left as it is") as caught:
             mnist.read(DATA, tmp_path)
     assert str(path) in str(caught.value)
@@ -142,82 +117,53 @@ def test_a_folder_or_dangling_link_in_a_files_place_is_named(tmp_path, contents)
 def test_labels_are_checked_whatever_the_digest_says(tmp_path, contents, monkeypatch):
     name = "t10k-labels-idx1-ubyte"
     contents[name] = encode_idx(np.full(10, 10, np.uint8))
-    monkeypatch.setitem(mnist.DIGESTS, name, hashlib.md5(contents[name]).hexdigest())
+    monkeypatch.setitem(mnist.FILES.digests, name, hashlib.md5(contents[name]).hexdigest())
     store(tmp_path, contents)
     with pytest.raises(InputError, match=rf"{name}: label 10 is out of range; labels must be 0\.\.9"):
         mnist.read(DATA, tmp_path)
-
-
-@contextmanager
-def mirror(files: dict[str, bytes]) -> Iterator[str]:
-    """An HTTP server on this machine that has these files, and 404 for any other."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            data = files.get(self.path.lstrip("/"))
-            self.send_response(404 if data is None else 200)
-            self.send_header("Content-Length", str(len(data or b"")))
-            self.end_headers()
-            self.wfile.write(data or b"")
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 def compressed_files(contents: dict[str, bytes]) -> dict[str, bytes]:
     return {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in contents.items()}
 
 
-def test_missing_files_come_from_the_first_mirror_that_has_their_content(tmp_path, contents, monkeypatch):
+def test_missing_files_come_from_the_first_mirror_that_has_their_content(
+    tmp_path, contents, monkeypatch, mirror, snapshot
+):
     good = compressed_files(contents)
     corrupt = {name: data[:-9] for name, data in good.items()}
     other = {name: gzip.compress(b"other") for name in good}
     with mirror({}) as empty, mirror(corrupt) as cut, mirror(other) as wrong, mirror(good) as right:
-        monkeypatch.setattr(mnist, "MIRRORS", ("http://127.0.0.1:1/", empty, cut, wrong, right))
+        set_mirrors(monkeypatch, "http://127.0.0.1:1/", empty, cut, wrong, right)
         raw = mnist.read(DATA, tmp_path)
     assert len(raw.train_x) == 30
     assert snapshot(tmp_path / "mnist") == good
-    monkeypatch.setattr(mnist, "MIRRORS", ())
+    set_mirrors(monkeypatch)
     assert np.array_equal(mnist.read(DATA, tmp_path).train_x, raw.train_x)
 
 
-def test_only_missing_files_are_downloaded(tmp_path, contents, monkeypatch):
+def test_only_missing_files_are_downloaded(tmp_path, contents, monkeypatch, mirror, snapshot):
     store(tmp_path / "mnist", contents, compressed=False)
     (tmp_path / "mnist" / IMAGES).unlink()
     before = snapshot(tmp_path / "mnist")
     wanted = {f"{IMAGES}.gz": gzip.compress(contents[IMAGES])}
     with mirror(wanted) as url:
-        monkeypatch.setattr(mnist, "MIRRORS", (url,))
+        set_mirrors(monkeypatch, url)
         mnist.read(DATA, tmp_path)
     assert snapshot(tmp_path / "mnist") == before | wanted
 
 
-def test_corrupt_downloads_are_refused_and_not_kept(tmp_path, contents, monkeypatch):
+def test_corrupt_downloads_are_refused_and_not_kept(tmp_path, contents, monkeypatch, mirror, snapshot):
     corrupt = {name: flip(data) for name, data in compressed_files(contents).items()}
     with mirror(corrupt) as url:
-        monkeypatch.setattr(mnist, "MIRRORS", (url,))
+        set_mirrors(monkeypatch, url)
         with pytest.raises(InputError, match=url):
             mnist.read(DATA, tmp_path)
     assert snapshot(tmp_path) == {}
 
 
-def test_without_file_and_network_the_message_says_what_to_do(tmp_path, contents, monkeypatch):
-    monkeypatch.setattr(mnist, "MIRRORS", ("http://127.0.0.1:1/",))
+def test_without_file_and_network_the_message_says_what_to_do(tmp_path, contents, monkeypatch, snapshot):
+    set_mirrors(monkeypatch, "http://127.0.0.1:1/")
     with pytest.raises(InputError) as caught:
         mnist.read(DATA, tmp_path)
     for part in (IMAGES, str(tmp_path / "mnist"), "AWT_DATA_DIR", "data.root", "http://127.0.0.1:1/"):
@@ -226,19 +172,19 @@ def test_without_file_and_network_the_message_says_what_to_do(tmp_path, contents
 
 
 def test_a_mirror_that_never_answers_is_given_up(tmp_path, contents, monkeypatch):
-    monkeypatch.setattr(mnist, "ANSWER_SECONDS", 0.01)
-    monkeypatch.setattr(mnist, "MIRRORS", ("http://silent/",))
+    monkeypatch.setattr(download, "ANSWER_SECONDS", 0.01)
+    set_mirrors(monkeypatch, "http://silent/")
     answer = Event()
-    monkeypatch.setattr(mnist.urllib.request, "urlopen", lambda url, timeout: answer.wait())
+    monkeypatch.setattr(download.urllib.request, "urlopen", lambda url, timeout: answer.wait())
     with pytest.raises(InputError, match="http://silent/: no answer within"):
         mnist.read(DATA, tmp_path)
     answer.set()
 
 
-def test_a_file_in_the_folders_place_is_named_and_kept(tmp_path, contents, monkeypatch):
+def test_a_file_in_the_folders_place_is_named_and_kept(tmp_path, contents, monkeypatch, mirror, snapshot):
     (tmp_path / "mnist").write_bytes(b"mine")
     with mirror(compressed_files(contents)) as url:
-        monkeypatch.setattr(mnist, "MIRRORS", (url,))
+        set_mirrors(monkeypatch, url)
         with pytest.raises(InputError, match="cannot write the download"):
             mnist.read(DATA, tmp_path)
     assert snapshot(tmp_path) == {"mnist": b"mine"}
@@ -247,7 +193,7 @@ def test_a_file_in_the_folders_place_is_named_and_kept(tmp_path, contents, monke
 @pytest.fixture
 def real(monkeypatch) -> Path:
     """The folder of the real files; no mirror is asked for what is not there."""
-    monkeypatch.setattr(mnist, "MIRRORS", ())
+    set_mirrors(monkeypatch)
     root = Path(os.environ.get("AWT_DATA_DIR") or ".no-data")
     if not any((folder / f"{IMAGES}{end}").exists() for folder in (root / "mnist", root) for end in ("", ".gz")):
         pytest.skip("needs real MNIST: set AWT_DATA_DIR to a folder that has mnist/")
@@ -263,7 +209,7 @@ def test_the_real_files(real):
 
 
 @pytest.mark.parametrize("fault", ["truncated gzip", "bit flipped in the gzip", "not compressed, bit flipped"])
-def test_a_faulty_copy_of_a_real_file_is_named(tmp_path, real, fault):
+def test_a_faulty_copy_of_a_real_file_is_named(tmp_path, real, fault, snapshot):
     name = "t10k-labels-idx1-ubyte"
     found = next(path for folder in (real / "mnist", real) for path in folder.glob(f"{name}*"))
     content = found.read_bytes()
