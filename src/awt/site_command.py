@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 from awt.errors import InputError
-from awt.site import experiments, html, not_run
 from awt.stage import publish
 
 INDEX = "index.html"
@@ -17,6 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def site(arguments: argparse.Namespace) -> None:
+    from awt.site import experiments, html, not_run  # matplotlib: only where it is needed, since it is slow to import
+
     repository, out = _repository(Path.cwd()), arguments.out
     if out.exists() and not (out.is_dir() and ((out / INDEX).exists() or not any(out.iterdir()))):
         raise InputError(f"--out: {out} is there and is no site; name another folder")

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "training": BASE | {"data", "models", "attacks", "kernels"},
     "evaluation": BASE | {"data", "models", "attacks", "kernels", "tickets", "training"},
     "report": {"errors", "artifacts", "params"},
+    "site": {"errors", "artifacts", "params", "report"},
     "stage": {"errors", "artifacts", "params", "runtime", "lineage"},
     "experiment": {"errors"},
     "anatomy": {"errors", "artifacts"},
@@ -54,6 +55,7 @@ MAY_IMPORT = {
     "gram_command": {"errors", "artifacts", "params", "runtime", "data", "kernels", "stage", "experiment"},
     "mask_picture": {"report"},
     "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture", "text"},
+    "site_command": {"errors", "stage", "site"},
     "cli": {
         "errors",
         "artifacts",
@@ -66,6 +68,7 @@ MAY_IMPORT = {
         "export_command",
         "gram_command",
         "mask_command",
+        "site_command",
     },
 }
 # only these import what they wrap
