@@ -53,6 +53,7 @@ MAY_IMPORT = {
     "gram_command": {"errors", "artifacts", "params", "runtime", "data", "kernels", "stage", "experiment"},
     "mask_picture": {"report"},
     "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture", "text"},
+    "new_command": {"errors", "artifacts", "params"},
     "cli": {
         "errors",
         "artifacts",
@@ -64,6 +65,7 @@ MAY_IMPORT = {
         "export_command",
         "gram_command",
         "mask_command",
+        "new_command",
     },
 }
 # only these import what they wrap
