@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from awt import __version__, attack_command, export_command, gram_command, mask_command, new_command, params
+from awt import (
+    __version__,
+    attack_command,
+    export_command,
+    gram_command,
+    mask_command,
+    new_command,
+    params,
+    plan_command,
+)
 from awt.artifacts import read_json
 from awt.errors import WorkError, run
 from awt.lineage.pipeline import code_of
@@ -92,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
 
     command("check", check, "validate params.yaml")
     new_command.add_arguments(command("new", new_command.new, "make a new experiment in pipelines/, from another"))
+    plan_command.add_arguments(command("plan", plan_command.plan, "say what an experiment will take before it runs"))
     command("cells", cells, "list the cells in the store")
     command("logs", logs, "show a cell's log").add_argument("cell", help="a key, its beginning, or a label")
     again = command("rerun", rerun, "compute one cell again and compare its bytes with the store's")

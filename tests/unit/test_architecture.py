@@ -53,6 +53,8 @@ MAY_IMPORT = {
     "gram_command": {"errors", "artifacts", "params", "runtime", "data", "kernels", "stage", "experiment"},
     "mask_picture": {"report"},
     "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture", "text"},
+    "planning": BASE | {"data", "models", "attacks", "kernels", "tickets", "training", "evaluation", "lineage"},
+    "plan_command": {"errors", "artifacts", "params", "runtime", "stage", "text", "planning"},
     "new_command": {"errors", "artifacts", "params"},
     "cli": {
         "errors",
@@ -66,6 +68,7 @@ MAY_IMPORT = {
         "gram_command",
         "mask_command",
         "new_command",
+        "plan_command",
     },
 }
 # only these import what they wrap
