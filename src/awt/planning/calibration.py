@@ -57,8 +57,8 @@ def measure(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Co
     from awt.keys import generator, key
     from awt.models.zoo import build
     from awt.params import Model, Retrain, Threat
+    from awt.planning.search_work import training_passes
     from awt.planning.size import size
-    from awt.planning.work import training_passes
     from awt.runtime.cores import available
     from awt.training.adversarial import advance_epoch, recipe_of, start
 

@@ -14,10 +14,11 @@ from awt.models.zoo import build
 from awt.params import Params, check_data
 from awt.planning.ahead import Experiment, Foreseen, Lookout
 from awt.planning.calibration import Rate
+from awt.planning.facts import FLOAT, Facts
 from awt.planning.outline import Outline
 from awt.planning.schedule import Job, Workers, slots
 from awt.planning.size import size
-from awt.planning.work import FLOAT, Cost, Facts, cost
+from awt.planning.work import Cost, cost
 from awt.runtime import Cell, Executor, Store
 from awt.runtime.cell import Surroundings, fingerprint
 from awt.runtime.machines import Machine
