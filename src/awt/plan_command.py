@@ -48,17 +48,18 @@ def _forecast() -> "Forecast":
 def _seen_by(executor: Executor, parameters: params.Params, store: Store) -> "Forecast":
     machines = executor.machines()
     # these come with JAX, which must come after Ray
+    from awt.planning.ahead import Experiment
     from awt.planning.calibration import calibrate
-    from awt.planning.forecast import Place, check_resources, experiment, forecast, plan_name
+    from awt.planning.forecast import Place, check_resources, forecast
     from awt.planning.outline import outline
 
     data = outline(parameters.data, ARTIFACTS)
     params.check_data(parameters, data.described())
     check_resources(executor, machines)
-    plans = experiment(parameters, data).plans()
-    rates, sides = calibrate(executor, parameters, data, plans)
-    chosen = {plan_name(cell): side for cell, side in zip(plans, sides, strict=True)}
-    return forecast(experiment(parameters, data, chosen), Place(executor, store, machines, rates))
+    plans = Experiment(parameters, data).plans()
+    rates, tiles = calibrate(executor, parameters, data, plans)
+    chosen = {cell.label: one for cell, one in zip(plans, tiles, strict=True)}
+    return forecast(Experiment(parameters, data, chosen), Place(executor, store, machines, rates))
 
 
 def _text(found: "Forecast") -> str:

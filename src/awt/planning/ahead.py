@@ -4,7 +4,7 @@ A cell's key is known when its inputs are: when the cells before it are in the s
 Where an input is not known yet, a name that no digest is takes its place; such cells are told apart, and counted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from awt.kernels.dense_cells import (
     views_cell,
 )
 from awt.params import Params
+from awt.planning.calibration import Tiles
 from awt.planning.outline import Outline
 from awt.runtime import Cell, Entry, Source, Store
 from awt.tickets.cells import Name, grid, mask_cell, takes_after
@@ -27,7 +28,6 @@ from awt.training.cells import retrain_cell
 
 UNKNOWN = "unknown"
 State = Literal["stored", "missing", "unknown"]
-Sides = Callable[[Cell], int]  # of a plan cell, the side that it will choose
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,12 @@ class Ticket(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What the stages have in common; `sources` are the kernel stage's files by method, seed and name."""
+    """What the stages have in common; `tiles` are by the label of the plan cell that chooses them, `sources` the kernel
+    stage's files by method, seed and name."""
 
     params: Params
     data: Outline
-    sides: Sides
+    tiles: Mapping[str, Tiles] = field(default_factory=dict)
     initial: dict[int, Source] = field(default_factory=dict)
     sources: dict[tuple[str, int], dict[str, Source]] = field(default_factory=dict)
 
@@ -187,7 +188,7 @@ class Experiment:
     def _grams(self, look: Lookout, requests: list[Request]) -> None:
         plans = [plan_cell(request, self.params.kernel.memory_gb) for request in requests]
         look.run(plans)
-        indices = [request.index(self.sides(plan)) for request, plan in zip(requests, plans, strict=True)]
+        indices = [request.index(self.tiles[plan.label].side) for request, plan in zip(requests, plans, strict=True)]
         look.run(
             [
                 tile_cell(request, tile, index.side)

@@ -32,6 +32,13 @@ class Rate(NamedTuple):
     share: float
 
 
+class Tiles(NamedTuple):
+    """The side of a Gram matrix's tiles, and the bytes that the computation of one takes."""
+
+    side: int
+    bytes: float
+
+
 def training_cell(params: Params, data: Outline, kind: str) -> Cell:
     """A measurement with the resources of a kind of cells."""
     return Cell(
@@ -97,9 +104,11 @@ def measure(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Co
     return {"rate.json": encode_json({"flops": flops / taken, "compile_seconds": compiled, "share": share})}
 
 
-def calibrate(executor: Executor, params: Params, data: Outline, plans: Sequence[Cell]) -> tuple[list[Rate], list[int]]:
-    """A rate for each number of threads that cells have, and the sides that the plan cells choose. The executor's store
-    must be a passing one: measurements are not to be found again."""
+def calibrate(
+    executor: Executor, params: Params, data: Outline, plans: Sequence[Cell]
+) -> tuple[list[Rate], list[Tiles]]:
+    """A rate for each number of threads that cells have, and what the plan cells choose. The executor's store must be a
+    passing one: measurements are not to be found again."""
     kinds = {executor.threads(kind): kind for kind in reversed(KINDS)}  # the first that has so many
     measured = [training_cell(params, data, kind) for kind in kinds.values()]
     if executor.is_cluster:
@@ -109,7 +118,8 @@ def calibrate(executor: Executor, params: Params, data: Outline, plans: Sequence
             cells = [cell for cell in (*measured, *plans) if executor.threads(cell.kind) == threads]
             _in_own_process(executor, cells)
     rates = [Rate(threads, **_read(executor, cell, "rate.json")) for threads, cell in zip(kinds, measured, strict=True)]
-    return sorted(rates), [_read(executor, cell, "plan.json")["side"] for cell in plans]
+    chosen = [_read(executor, cell, "plan.json") for cell in plans]
+    return sorted(rates), [Tiles(one["side"], one["bytes"]) for one in chosen]
 
 
 def _read(executor: Executor, cell: Cell, name: str) -> Any:

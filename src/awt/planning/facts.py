@@ -15,7 +15,7 @@ SAVED = 2  # of the values of a pass: those that the way back needs, and what it
 class Facts:
     data: Outline
     size: Size
-    memory_gb: float  # of a tile
+    tile_bytes: float  # that the computation of a tile takes
 
     @property
     def forward(self) -> float:

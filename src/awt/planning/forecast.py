@@ -1,12 +1,11 @@
 """The forecast of an experiment, stage by stage, and the refusal of one that cannot fit."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from awt.artifacts import sha256
 from awt.data.dataset import Description
 from awt.errors import InputError
 from awt.lineage.pipeline import code_of
@@ -15,11 +14,10 @@ from awt.params import Params, check_data
 from awt.planning.ahead import Experiment, Foreseen, Lookout
 from awt.planning.calibration import Rate
 from awt.planning.facts import FLOAT, Facts
-from awt.planning.outline import Outline
 from awt.planning.schedule import Job, Workers, slots
 from awt.planning.size import size
 from awt.planning.work import Cost, cost
-from awt.runtime import Cell, Executor, Store
+from awt.runtime import Executor, Store
 from awt.runtime.cell import Surroundings, fingerprint
 from awt.runtime.machines import Machine
 
@@ -88,23 +86,13 @@ class Place(NamedTuple):
         return slots(self.machines, self.executor.wanted(kind))
 
 
-def experiment(params: Params, data: Outline, sides: Mapping[str, int] | None = None) -> Experiment:
-    """The experiment ahead; `sides` are by plan cell (see `plan_name`)."""
-    return Experiment(params, data, lambda cell: (sides or {})[plan_name(cell)])
-
-
-def plan_name(cell: Cell) -> str:
-    """What tells plan cells apart."""
-    return sha256(cell.label.encode())
-
-
 def forecast(ahead: Experiment, place: Place) -> Forecast:
     """Every stage, with what is in the store already left out of the time."""
     params, data = ahead.params, ahead.data
     described = data.described()
     check_data(params, described)
     network = build(params.model, Description.of(described))
-    facts = Facts(data, size(network, data.shape), params.kernel.memory_gb)
+    facts = Facts(data, size(network, data.shape), max(one.bytes for one in ahead.tiles.values()))
     values = data.points * (data.pixels * data.itemsize + FLOAT + 8)
     prepare = StageForecast("prepare", outs_bytes=CACHED * values, seconds=PREPARE_SECONDS)
     looks = {name: _lookout(name, params, place) for name in ("kernel", "mask", "retrain", "evaluate")}

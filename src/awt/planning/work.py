@@ -137,7 +137,7 @@ def _tile(params: Given, facts: Facts) -> Cost:
     outputs = facts.classes**2 if params["shape"] == "full" else 1
     (top, bottom), (left, right) = params["rows"], params["columns"]
     files = FLOAT * (bottom - top) * (right - left) * outputs
-    return Cost(flops, PROCESS + facts.memory_gb * 2**30, files, (_program("tile", params, "rows", "columns"),))
+    return Cost(flops, PROCESS + facts.tile_bytes, files, (_program("tile", params, "rows", "columns"),))
 
 
 def _attack(params: Given, facts: Facts) -> Cost:
