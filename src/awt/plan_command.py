@@ -57,7 +57,7 @@ def _seen_by(executor: Executor, parameters: params.Params, store: Store) -> "Fo
     params.check_data(parameters, data.described())
     check_resources(executor, machines)
     plans = Experiment(parameters, data).plans()
-    rates, tiles = calibrate(executor, parameters, data, plans)
+    rates, tiles = calibrate(executor, machines, parameters, data, plans)
     chosen = {cell.label: one for cell, one in zip(plans, tiles, strict=True)}
     return forecast(Experiment(parameters, data, chosen), Place(executor, store, machines, rates))
 

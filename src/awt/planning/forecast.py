@@ -14,7 +14,7 @@ from awt.params import Params, check_data
 from awt.planning.ahead import Experiment, Foreseen, Lookout
 from awt.planning.calibration import Rate
 from awt.planning.facts import FLOAT, Facts
-from awt.planning.schedule import Job, Workers, slots
+from awt.planning.schedule import Job, Workers, at_once, slots
 from awt.planning.size import size
 from awt.planning.work import Cost, cost
 from awt.runtime import Executor, Store
@@ -80,10 +80,7 @@ class Place(NamedTuple):
         return next(rate for rate in self.rates if rate.threads == threads)
 
     def slots(self, kind: str) -> int:
-        """Cells of a kind at once: the serial executor runs one."""
-        if self.executor.runtime.executor == "serial":
-            return 1
-        return slots(self.machines, self.executor.wanted(kind))
+        return at_once(self.executor, self.machines, kind)
 
 
 def forecast(ahead: Experiment, place: Place) -> Forecast:

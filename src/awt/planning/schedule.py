@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from awt.params import Resources
+from awt.runtime import Executor
 from awt.runtime.machines import Machine
 
 
@@ -36,6 +37,11 @@ class Workers:
             heapq.heappush(free, (done, worker))
             last = max(last, done)
         return last
+
+
+def at_once(executor: Executor, machines: Sequence[Machine], kind: str) -> int:
+    """How many cells of a kind an executor runs at once; the serial one, one."""
+    return 1 if executor.runtime.executor == "serial" else slots(machines, executor.wanted(kind))
 
 
 def slots(machines: Sequence[Machine], wanted: Resources) -> int:
