@@ -65,8 +65,9 @@ def _seen_by(executor: Executor, parameters: params.Params, store: Store) -> "Fo
 def _text(found: "Forecast") -> str:
     rows = [_row(stage) for stage in (*found.stages, found.total)]
     head = ["stage", "cells", "stored", "FLOPs", "memory of a cell", "outs", "store", "time"]
-    machines = f"{len(found.machines)} machine{'s' if len(found.machines) > 1 else ''}: "
-    machines += "; ".join(f"{one.cpus:g} CPUs, {one.gpus:g} GPUs, {_bytes(one.memory)}" for one in found.machines)
+    cpus, gpus, memory = (sum(amounts) for amounts in zip(*found.machines, strict=True))
+    number = "this machine" if len(found.machines) == 1 else f"{len(found.machines)} machines"
+    machines = f"{number}: {cpus:g} CPUs, {gpus:g} GPUs, {_bytes(memory)} of memory"
     rates = [
         f"{rate.threads} core{'s' if rate.threads > 1 else ''} a cell: {rate.flops / 1e9:.3g} GFLOP/s in training, "
         f"a program is compiled in {rate.compile_seconds:.2g} s"

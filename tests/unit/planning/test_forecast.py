@@ -148,6 +148,7 @@ def test_the_table(awt_plan, tmp_path):
     ]  # fmt: skip
     assert lines[2].split()[:3] == ["mask", "26", "unknown"]
     assert "50 GFLOP/s in training" in out
+    assert "this machine: " in out
     assert "upper bounds: every point withstands every attack, no unit of a ticket is cut off" in out
     assert "the machine is busy: the calibration got 50% of a core" in out
 
