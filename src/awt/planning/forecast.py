@@ -120,7 +120,8 @@ def _stage(name: str, waves: Sequence[Sequence[Foreseen]], facts: Facts, place: 
     checkpoints = 0.0
     if name in ("mask", "retrain") and left:
         checkpoints = min(len(left), place.slots(name)) * CHECKPOINTS * FLOAT * facts.size.weights
-    seconds = STAGE_SECONDS[place.executor.runtime.executor] + _wall(waves, costs, place)
+    # Ray is started for the first cell that must be computed
+    start = STAGE_SECONDS[place.executor.runtime.executor if left else "serial"]
     return StageForecast(
         name,
         cells=len(cells),
@@ -130,7 +131,7 @@ def _stage(name: str, waves: Sequence[Sequence[Foreseen]], facts: Facts, place: 
         memory_bytes=max(one.memory for one in every),
         outs_bytes=CACHED * files,
         store_bytes=sum(one.files for one in left) + checkpoints,
-        seconds=seconds,
+        seconds=start + _wall(waves, costs, place),
     )
 
 
