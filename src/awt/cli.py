@@ -12,7 +12,9 @@ from awt import (
     export_command,
     gram_command,
     mask_command,
+    new_command,
     params,
+    plan_command,
     site_command,
 )
 from awt.artifacts import read_json
@@ -100,6 +102,8 @@ def parser() -> argparse.ArgumentParser:
         return made
 
     command("check", check, "validate params.yaml")
+    new_command.add_arguments(command("new", new_command.new, "make a new experiment in pipelines/, from another"))
+    plan_command.add_arguments(command("plan", plan_command.plan, "say what an experiment will take before it runs"))
     command("cells", cells, "list the cells in the store")
     command("logs", logs, "show a cell's log").add_argument("cell", help="a key, its beginning, or a label")
     again = command("rerun", rerun, "compute one cell again and compare its bytes with the store's")

@@ -1,8 +1,9 @@
-"""Which of an experiment's tickets the user means."""
+"""Where experiments are, and which of their tickets the user means."""
 
 import difflib
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from awt.errors import InputError
@@ -27,3 +28,12 @@ def ticket(
         there = ", ".join(f"{mask['density']:g}" for mask in tickets)
         raise InputError(f"{options[1]}: {given}; the tickets of {method} have {there}")
     return chosen[0]
+
+
+def find_repository(start: Path) -> Path:
+    """The folder, this one or one above it, with the pipeline; experiments have only links to it."""
+    for folder in (start, *start.parents):
+        pipeline = folder / "dvc.yaml"
+        if pipeline.is_file() and not pipeline.is_symlink() and (folder / "stages").is_dir():
+            return folder
+    raise InputError(f"{start} lies in no repository of awt (a folder with dvc.yaml and stages/): go to one first")

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from awt.errors import InputError
+from awt.experiment import find_repository
 from awt.stage import publish
 
 INDEX = "index.html"
@@ -18,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def site(arguments: argparse.Namespace) -> None:
     from awt.site import experiments, html, not_run  # matplotlib: only where it is needed, since it is slow to import
 
-    repository, out = _repository(Path.cwd()), arguments.out
+    repository, out = find_repository(Path.cwd()), arguments.out
     if out.exists() and not (out.is_dir() and ((out / INDEX).exists() or not any(out.iterdir()))):
         raise InputError(f"--out: {out} is there and is no site; name another folder")
     found = experiments(repository)
@@ -29,10 +30,3 @@ def site(arguments: argparse.Namespace) -> None:
         files |= {f"{one.name}/{name}": one.folder / name for name in one.files}
     publish(out, files)
     print(f"{len(found)} experiments: {(out / INDEX).resolve()}")
-
-
-def _repository(start: Path) -> Path:
-    for folder in (start, *start.parents):
-        if (folder / "dvc.yaml").exists() and (folder / "pipelines").is_dir():
-            return folder
-    raise InputError(f"{start} is not inside a repository of awt (a folder with dvc.yaml and pipelines/)")

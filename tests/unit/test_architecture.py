@@ -55,7 +55,10 @@ MAY_IMPORT = {
     "gram_command": {"errors", "artifacts", "params", "runtime", "data", "kernels", "stage", "experiment"},
     "mask_picture": {"report"},
     "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture", "text"},
-    "site_command": {"errors", "stage", "site"},
+    "planning": BASE | {"data", "models", "attacks", "kernels", "tickets", "training", "evaluation", "lineage"},
+    "plan_command": {"errors", "artifacts", "params", "runtime", "stage", "text", "planning"},
+    "new_command": {"errors", "artifacts", "params", "experiment"},
+    "site_command": {"errors", "stage", "site", "experiment"},
     "cli": {
         "errors",
         "artifacts",
@@ -68,6 +71,8 @@ MAY_IMPORT = {
         "export_command",
         "gram_command",
         "mask_command",
+        "new_command",
+        "plan_command",
         "site_command",
     },
 }

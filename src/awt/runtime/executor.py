@@ -10,6 +10,7 @@ from awt.artifacts import encode_json, write
 from awt.errors import DISK_FULL, Interrupted, WorkError
 from awt.params import Resources, Runtime
 from awt.runtime.cell import Cell, Surroundings, numeric_versions, to_json
+from awt.runtime.machines import Machine, here
 from awt.runtime.progress import Progress
 from awt.runtime.store import Entry, Store
 from awt.runtime.worker import Outcome, Task
@@ -92,6 +93,22 @@ class Executor(ABC):
     def resources(self, kind: str) -> Resources:
         asked: dict[Any, Resources] = dict(self.runtime.resources)
         return asked.get(kind, asked.get("default", Resources()))
+
+    def wanted(self, kind: str) -> Resources:
+        """The same with the number of GPUs: one, unless said otherwise, where cells run on them."""
+        resources = self.resources(kind)
+        if resources.gpus is None:
+            resources = resources.model_copy(update={"gpus": 0 if self.surroundings.platform == "cpu" else 1})
+        return resources
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether cells run elsewhere than on this machine."""
+        return False
+
+    def machines(self) -> list[Machine]:
+        """What cells can run on: this machine, unless there is a cluster."""
+        return [here()]
 
     def threads(self, kind: str) -> int:
         return max(1, int(self.resources(kind).cpus))

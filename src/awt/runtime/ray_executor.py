@@ -18,11 +18,12 @@ import numpy as np
 import awt
 from awt.artifacts import read
 from awt.errors import InputError, WorkError
-from awt.params import Resources, Runtime
+from awt.params import Runtime
 from awt.runtime import cores, device
 from awt.runtime.cell import Cell, Source
 from awt.runtime.context import REPORT_SECONDS, StopFlag
 from awt.runtime.executor import Executor
+from awt.runtime.machines import Machine
 from awt.runtime.progress import Progress
 from awt.runtime.store import Store
 from awt.runtime.worker import Outcome, Task, execute
@@ -146,6 +147,21 @@ class RayExecutor(Executor):
         gpus = (kinds or ["unknown"]) if self._ray.cluster_resources().get("GPU", 0) else []
         return device.platform(self.runtime.device, gpus, f"the cluster at {self._address}")
 
+    @property
+    def is_cluster(self) -> bool:
+        return bool(self._address)
+
+    def machines(self) -> list[Machine]:
+        if not self.is_cluster:
+            return super().machines()
+        self._connect()
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        # Ray keeps a part of a node's memory for objects, which are cells' inputs and results
+        return [
+            Machine(node.get("CPU", 0), node.get("GPU", 0), node.get("memory", 0) + node.get("object_store_memory", 0))
+            for node in nodes
+        ]
+
     def _connect(self) -> None:
         if self._ray is not None:
             return
@@ -232,7 +248,7 @@ class RayExecutor(Executor):
                 yield key, Outcome(failure="interrupted", message="stopped")
 
     def _submit(self, key: str, cell: Cell, monitor: Any) -> Any:
-        wanted = self._wanted(cell.kind)
+        wanted = self.wanted(cell.kind)
         task = self._task(key, cell)
         buffers = [self._input(source) for source in cell.inputs.values()]
         options: dict[str, Any] = {"num_cpus": wanted.cpus, "num_gpus": wanted.gpus, "max_retries": 0}
@@ -281,12 +297,6 @@ class RayExecutor(Executor):
                     progress.update(missing[key].label, latest)
         return True
 
-    def _wanted(self, kind: str) -> Resources:
-        resources = self.resources(kind)
-        if resources.gpus is None:
-            resources = resources.model_copy(update={"gpus": 0 if self.surroundings.platform == "cpu" else 1})
-        return resources
-
     def _check_still_satisfiable(self, kind: str) -> None:
         try:
             self._check_satisfiable(kind)
@@ -295,7 +305,7 @@ class RayExecutor(Executor):
 
     def _check_satisfiable(self, kind: str) -> None:
         """A task that no node can ever run would wait for ever: say so instead."""
-        wanted = self._wanted(kind)
+        wanted = self.wanted(kind)
         need = {"CPU": wanted.cpus, "GPU": wanted.gpus or 0, "memory": wanted.memory_gb * 2**30}
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         if any(all(node.get(name, 0) >= amount for name, amount in need.items()) for node in nodes):
