@@ -16,6 +16,8 @@ def test_the_parts_of_known_data(params, tmp_path):
     mnist = outline(params({"data.name": "mnist", "data.validation": 0.0, "data.limit": 20_000}).data, tmp_path)
     assert mnist.counts == {"train": 20_000, "validation": 0, "test": 10_000}
     assert mnist.prepared is None
+    mixture = outline(params({"data.name": "gaussian"}).data, tmp_path)
+    assert (mixture.shape, mixture.classes, mixture.points) == ((1, 100, 1), 2, 5000)
 
 
 @pytest.fixture
