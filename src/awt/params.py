@@ -1,4 +1,4 @@
-"""Typed, validated parameters. params.yaml states every knob, so nothing here has a default but `runtime`.
+"""Typed, validated parameters. The default params.yaml states every knob; what others may leave out has a default.
 
 The types hold and check values; they compute nothing, so that a value in params.yaml (and thus in dvc.lock and
 in a cell's key) is the whole truth about a run.

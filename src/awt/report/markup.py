@@ -2,6 +2,21 @@
 
 from collections.abc import Iterable
 from html import escape
+from string import Template
+
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>$css</style>
+</head>
+<body>
+$body
+</body>
+</html>
+""")
 
 
 class Html(str):
@@ -20,6 +35,11 @@ def element(name: str, *children: str, **attributes: str) -> Html:
 
 def lines(parts: Iterable[str]) -> Html:
     return Html("\n".join(safe(part) for part in parts))
+
+
+def page(title: str, css: str, body: Html) -> str:
+    """A whole page, which needs nothing else."""
+    return _PAGE.substitute(title=safe(title), css=css, body=body)
 
 
 def section(title: str, *parts: str) -> Html:

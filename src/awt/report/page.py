@@ -1,7 +1,6 @@
 """The page itself: its sections in reading order, as one HTML file that needs nothing else."""
 
 from collections.abc import Iterable
-from string import Template
 from urllib.parse import urlsplit
 
 import pandas as pd
@@ -9,23 +8,9 @@ import pandas as pd
 from awt.errors import InputError
 from awt.report import canvas, css, kernels, plates, published, table, words
 from awt.report.inputs import Inputs
-from awt.report.markup import Html, definitions, element, lines, safe, section
+from awt.report.markup import Html, definitions, element, lines, page, section
 from awt.report.markup import table as html_table
 from awt.report.plates import Plate
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>$css</style>
-</head>
-<body>
-$body
-</body>
-</html>
-""")
 
 _KERNEL_LEGEND = (
     "Class-traced kernels on the reference points, means over seeds. Distance to dense: 1 − ⟨Θ, Θ dense⟩ / "
@@ -52,7 +37,7 @@ def html(inputs: Inputs) -> str:
             section("Provenance", *_provenance(inputs)),
         ]
     )
-    return _PAGE.substitute(title=safe(title), css=css.CSS, body=body)
+    return page(title, css.CSS, body)
 
 
 def _headline(inputs: Inputs, rows: pd.DataFrame) -> Iterable[Html]:

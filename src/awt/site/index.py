@@ -1,28 +1,12 @@
 """The index page: every row of every experiment's table, filtered by experiment, method and density; and figures."""
 
 from collections.abc import Iterable, Sequence
-from string import Template
 
 import pandas as pd
 
 from awt.report import canvas, css, figures, table, words
-from awt.report.markup import Html, element, lines, safe, section
+from awt.report.markup import Html, element, lines, page, section
 from awt.site.collect import Experiment
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>$css</style>
-</head>
-<body>
-$body
-<script>$script</script>
-</body>
-</html>
-""")
 
 _CSS = """
 body { max-width: 62rem; }
@@ -65,7 +49,7 @@ def html(found: Sequence[Experiment], missing: Sequence[str]) -> str:
         section("Results", _filters(found), _table(found), _note()),
         section("Accuracy against density", *map(_figure, found)),
     ]
-    return _PAGE.substitute(title=safe(title), css=css.CSS + _CSS, body=lines(body), script=_SCRIPT)
+    return page(title, css.CSS + _CSS, lines([*body, element("script", Html(_SCRIPT))]))
 
 
 def _lead(found: Sequence[Experiment], missing: Sequence[str]) -> Html:
