@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # stages call `python`: the environment's comes first
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: repro site test test-all lint bench clean environment
+.PHONY: repro site quick test test-all lint bench clean environment
 
 repro: $(READY)  ## run the default pipeline and show its table
 	@test -s .dvc/tmp/rwlock || rm -f .dvc/tmp/rwlock  # DVC stumbles over an empty one, which a killed DVC may leave
@@ -19,6 +19,9 @@ site: $(READY)  ## an index page over all experiments that have run, in site/
 
 # most of the time goes into compiling, on one core: two files of tests at a time
 TWO := -n 2 --dist loadfile
+
+quick: $(READY)  ## every experiment that two cores manage, cut down: the paper's figures, small
+	python pipelines/quick.py
 
 test: $(READY)  ## the test suite: minutes, one fault of each kind
 	python -m pytest -m "not slow" $(TWO)

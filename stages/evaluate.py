@@ -16,7 +16,7 @@ from awt.artifacts import (
 )
 from awt.data.dataset import described
 from awt.errors import run
-from awt.evaluation import kernels
+from awt.evaluation import kernels, mixture
 from awt.evaluation.cells import chunks
 from awt.evaluation.scores import RESULTS, flags, metrics, points_of, score
 from awt.evaluation.service import check, side_by_side, under
@@ -46,7 +46,7 @@ def main() -> None:
         asked = work.params.evaluate
         models = read_json(MODELS / "index.json")["models"]
         dataset, data = Source.of(DATA / "dataset.npz"), read_json(DATA / "dataset.json")
-        pieces = chunks(data["counts"]["test"], asked.chunk)
+        pieces = chunks(asked.attacked(data["counts"]["test"]), asked.chunk)
         inputs = [{"dataset": dataset, "model": Source.of(MODELS / model["file"])} for model in models]
         suites = {suite: under(work.run, work.params, suite, models, inputs, pieces) for suite in asked.suites}
         signs, curves = check(work.run, work.params, models, inputs)
@@ -66,6 +66,7 @@ def main() -> None:
         write(PLOTS / "results.csv", encode_csv(results))
         write(PLOTS / "sanity.csv", encode_csv(curves))
         write(PLOTS / "dynamics.csv", encode_csv(side_by_side(work.run, work.params, models, ARTIFACTS)))
+        write(PLOTS / "mixture.csv", encode_csv(mixture.table(work.params, models, ARTIFACTS)))
         write(ARTIFACTS / "metrics.json", encode_json(metrics(results, asked.suites)))
         compare_kernels(work, models, dataset, data)
 

@@ -12,8 +12,8 @@ from awt.stage import ARTIFACTS, RECORDS, stage
 PLOTS = ARTIFACTS / "plots"
 REPORT = Path("report")
 HASHED = ("data/dataset.npz", "masks/index.json", "metrics.json", "plots/results.csv", "plots/retrain.csv",
-          "plots/sanity.csv", "plots/dynamics.csv", "plots/search.csv", "plots/kernels.csv", "plots/spectra.csv",
-          "plots/heatmaps.npz")  # fmt: skip
+          "plots/sanity.csv", "plots/dynamics.csv", "plots/mixture.csv", "plots/search.csv", "plots/kernels.csv",
+          "plots/spectra.csv", "plots/heatmaps.npz")  # fmt: skip
 
 
 def main() -> None:
@@ -26,6 +26,7 @@ def main() -> None:
             results=read_csv(PLOTS / "results.csv"),
             sanity=read_csv(PLOTS / "sanity.csv"),
             dynamics=read_csv(PLOTS / "dynamics.csv"),
+            mixture=read_csv(PLOTS / "mixture.csv"),
             search=read_csv(PLOTS / "search.csv"),
             retrain=read_csv(PLOTS / "retrain.csv"),
             kernels=read_csv(PLOTS / "kernels.csv"),

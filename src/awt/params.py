@@ -265,6 +265,7 @@ class Retrain(_Section):
 
 
 class Evaluate(_Section):
+    points: Positive | None = None
     chunk: Positive
     suites: Annotated[tuple[str, ...], Field(min_length=1)]
     attacks: dict[str, dict[str, Positive]]
@@ -290,6 +291,10 @@ class Evaluate(_Section):
                     raise ValueError(f"attacks.{name}.{key}: unknown key; allowed: {', '.join(ATTACKS[name])}")
         return self
 
+    def attacked(self, points: int) -> int:
+        """How many of so many test points are attacked."""
+        return points if self.points is None else min(points, self.points)
+
     def suite(self, name: str) -> tuple[str, ...]:
         """The attacks of a suite, or the one that a name stands for itself."""
         return SUITES.get(name, (name,))
@@ -302,6 +307,8 @@ class Published(_Section):
     density: Density
     natural: Annotated[float, Field(ge=0, le=1)] | None = None
     adversarial: Annotated[float, Field(ge=0, le=1)] | None = None
+    cosine: Annotated[float, Field(ge=-1, le=1)] | None = None  # these two of the Gaussian mixture
+    robustness: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class Report(_Section):

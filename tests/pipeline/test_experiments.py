@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from awt.artifacts import read_csv
+
 PROJECT = Path(__file__).parents[2]
 
 
@@ -36,12 +38,14 @@ def test_mnist_from_a_local_folder(fresh):
             "kernel.reference": 16,
             "retrain.epochs": 2,
             "retrain.attack.steps": 1,
-            "evaluate.chunk": 5000,
+            "evaluate.points": 700,
+            "evaluate.chunk": 500,
             "evaluate.attacks": {"pgd100": {"steps": 2}},
         }
     )
     workspace.dvc("repro", "dvc.yaml")
     assert workspace.record("prepare")["stage"] == "prepare"
+    assert set(read_csv(workspace.folder / "artifacts" / "plots" / "results.csv")["points"]) == {700}
     page = (workspace.folder / "report" / "index.html").read_text()
     assert "mnist" in page.lower()
     assert not (workspace.path / "artifacts").exists()

@@ -40,7 +40,7 @@ Images = dict[Place, np.ndarray]
 def read(data: params.Data, root: Path) -> Raw:
     if data.path is None:
         raise InputError("data.path is null; with data.name folder it names the directory or tar to read")
-    path = Path(data.path)
+    path = next((path for path in (Path(data.path), root / data.path) if path.exists()), Path(data.path))
     if path.is_dir():
         hashing = hashlib.sha256()
         images = _images(_hashed(_files(path, PurePosixPath()), hashing), path, data.size)
@@ -52,7 +52,8 @@ def read(data: params.Data, root: Path) -> Raw:
         images = _images((file for file in members(path) if _counts(file.path, file.content is None)), path, data.size)
     else:
         raise InputError(
-            f"{path} not found in {Path.cwd()}: data.path names a directory or tar, relative to the current folder"
+            f"{path} not found in {Path.cwd()} nor in {root}: data.path names a directory or tar, relative to the "
+            "current folder or to that of downloaded files (data.root, else $AWT_DATA_DIR)"
         )
     return _raw(images, path, digest)
 

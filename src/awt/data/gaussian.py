@@ -24,7 +24,11 @@ def read(data: params.Data, root: Path) -> Raw:
     y = np.arange(mixture.points, dtype=np.int32) % 2
     points = mixture.deviation * random.standard_normal((mixture.points, mixture.dimension))
     points[:, 0] += np.where(y == 1, mixture.distance, -mixture.distance)
-    radius = mixture.distance + DEVIATIONS * mixture.deviation
-    x = np.clip(0.5 + points / (2 * radius), 0, 1).astype(np.float32)[:, np.newaxis, :, np.newaxis]
+    x = np.clip(0.5 + points / (2 * radius(mixture)), 0, 1).astype(np.float32)[:, np.newaxis, :, np.newaxis]
     digest = sha256(x.tobytes() + y.astype("<i4").tobytes())
     return Raw(x, y, None, None, scale=1.0, classes=2, sources={"gaussian": digest})
+
+
+def radius(mixture: params.Gaussian) -> float:
+    """R: coordinates from -R to R are those that are mapped to [0, 1]."""
+    return mixture.distance + DEVIATIONS * mixture.deviation

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from awt.artifacts import Buffer, decode_npz, encode_npz
-from awt.attacks.ball import ball
+from awt.attacks.ball import Ball, ball
 from awt.attacks.pgd import attacked
 from awt.data.dataset import decode
 from awt.errors import InputError
@@ -87,6 +87,22 @@ def kernel_views(params: Mapping[str, Any], inputs: Mapping[str, Buffer], contex
     held_out = _views(HELD_OUT, network, weights, first, held_out_key(seed))
     search = np.stack(found) if found else np.zeros((1, len(indices), 0), np.float32)
     return {"views.npz": encode_npz({"search": search, "held_out": np.asarray(held_out)})}
+
+
+def held_out_side(
+    network: Network, threat: Ball, attack: Attack, weights: Weights, x: jax.Array, y: jax.Array, seed: int
+) -> tuple[jax.Array, jax.Array]:
+    """Of a network that the kernel stage does not look at, on fixed batches: its outputs when attacked, and the views
+    of its kernel that curves need."""
+
+    def batch(numbered: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        number, x, y = numbered
+        return attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, number))
+
+    base = key(seed, "dense side", "attack")
+    moved, outputs = jax.lax.map(batch, (jnp.arange(len(x)), x, y))
+    batches = _Batches(x, moved, jax.vmap(residual)(outputs, y))
+    return outputs, _views(HELD_OUT, network, weights, batches, held_out_key(seed))
 
 
 class _Batches(NamedTuple):

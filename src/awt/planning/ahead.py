@@ -147,7 +147,7 @@ class Experiment:
     def evaluate(self, look: Lookout, tickets: list[Ticket], models: list[Source]) -> None:
         params, asked = self.params, self.params.evaluate
         inputs = [{"dataset": self.dataset, "model": model} for model in models]
-        pieces = chunks(self.data.counts["test"], asked.chunk)
+        pieces = chunks(asked.attacked(self.data.counts["test"]), asked.chunk)
         jobs = [(ticket.about, given, chunk) for ticket, given in zip(tickets, inputs, strict=True) for chunk in pieces]
         for suite in asked.suites:
             before: list[dict[str, Source]] = [{} for _ in jobs]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import matplotlib.style
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -136,6 +137,16 @@ def logarithmic(axes: Axes, side: str) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,), numticks=9))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.magnitude(value)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def positive(values: pd.Series) -> pd.Series:
+    """What a log scale can show; gaps for the rest."""
+    return values.where(values > 0)
+
+
+def log_where_positive(axes: Axes, values: pd.Series) -> None:
+    if (values > 0).any():
+        logarithmic(axes, "y")
 
 
 @style()

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from awt.report import canvas, words
 
 _DISTANCES = {"target_distance": "target distance", "kernel_distance": "kernel distance"}
+_SHARES = {"accuracy": "accuracy, %", "changed": "kept weights changed, %"}
 
 
 class _Curve(NamedTuple):
@@ -35,7 +36,7 @@ def _curves(search: pd.DataFrame) -> Iterator[_Curve]:
 
 def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     groups = runs.groupby("epoch")
-    rows = groups[["target_distance", "kernel_distance", "changed"]].mean()
+    rows = groups[["accuracy", "target_distance", "kernel_distance", "changed"]].mean()
     errors = runs["kernel_distance_error"].pow(2).groupby(runs["epoch"])
     # seeds draw their probes apart, so the error of their mean adds in squares
     rows["kernel_distance_error"] = np.sqrt(errors.sum()) / groups.size()
@@ -54,8 +55,8 @@ def distances(search: pd.DataFrame) -> Figure:
     _bands(panels[1], curves)
     for axes, (column, name) in zip(panels, _DISTANCES.items(), strict=True):
         for curve in curves:
-            axes.plot(curve.rows.index, _positive(curve.rows[column]), **curve.line)
-        _log_where_positive(axes, search[column])
+            axes.plot(curve.rows.index, canvas.positive(curve.rows[column]), **curve.line)
+        canvas.log_where_positive(axes, search[column])
         axes.set_title(name)
         canvas.epochs(axes)
     canvas.legend(figure, _handles(curves))
@@ -64,32 +65,24 @@ def distances(search: pd.DataFrame) -> Figure:
 
 def _bands(axes: Axes, curves: list[_Curve]) -> None:
     """The error of each kernel distance, cut below every mean: a log scale has no room for zero."""
-    floor = 0.5 * min(_positive(curve.rows["kernel_distance"]).min() for curve in curves)
+    floor = 0.5 * min(canvas.positive(curve.rows["kernel_distance"]).min() for curve in curves)
     for curve in curves:
-        mean, error = _positive(curve.rows["kernel_distance"]), curve.rows["kernel_distance_error"]
+        mean, error = canvas.positive(curve.rows["kernel_distance"]), curve.rows["kernel_distance_error"]
         low, high = (mean - error).clip(lower=floor), mean + error
         axes.fill_between(curve.rows.index, low, high, color=curve.line["color"], alpha=0.22, linewidth=0)
 
 
-def _positive(values: pd.Series) -> pd.Series:
-    return values.where(values > 0)
-
-
-def _log_where_positive(axes: Axes, values: pd.Series) -> None:
-    if (values > 0).any():
-        canvas.logarithmic(axes, "y")
-
-
 @canvas.style()
 def changes(search: pd.DataFrame) -> Figure:
-    """Share of the mask's entries that each epoch of the search changed."""
-    figure, (axes,) = canvas.panels(1, "Share of the mask that changed", height=2.8)
+    """The searching network's accuracy, and the share of the mask's entries that changed, by epoch of the search."""
+    figure, panels = canvas.panels(2, "The network while searching", height=2.9)
     curves = list(_curves(search))
-    for curve in curves:
-        axes.plot(curve.rows.index, 100 * curve.rows["changed"], **curve.line)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("kept weights changed, %")
-    canvas.epochs(axes)
+    for axes, (column, name) in zip(panels, _SHARES.items(), strict=True):
+        for curve in curves:
+            axes.plot(curve.rows.index, 100 * curve.rows[column], **curve.line)
+        axes.set_ylim(bottom=0)
+        axes.set_title(name)
+        canvas.epochs(axes)
     canvas.legend(figure, _handles(curves))
     return figure
 
@@ -117,7 +110,7 @@ def layers_while_searching(search: pd.DataFrame) -> Figure:
         rows = curves.loc[method]
         for name, line in zip(curves.columns, lines, strict=True):
             axes.plot(rows.index, 100 * rows[name], **line)
-        _log_where_positive(axes, rows.stack())
+        canvas.log_where_positive(axes, rows.stack())
         axes.set_title(method)
         canvas.epochs(axes)
     for axes in panels[:: canvas.COLUMNS]:
@@ -178,24 +171,3 @@ def layer_densities(masks: Sequence[dict[str, Any]]) -> pd.DataFrame:
     order = sorted({row["layer"] for row in rows}, key=_natural)
     means = pd.DataFrame(rows).groupby(["density", "method", "layer"])["share"].mean().unstack("layer")[order]
     return means.sort_index(level=["density", "method"], ascending=[False, True])
-
-
-@canvas.style()
-def dynamics(dynamics: pd.DataFrame) -> Figure:
-    """Distance of outputs while a ticket and the dense network train, at the lowest density, under its bound."""
-    figure, panels = canvas.panels(2, "Distance of outputs while training", height=3.2)
-    shown = dynamics[dynamics["density"] == dynamics["density"].min()]
-    handles = []
-    for method, rows in shown.groupby("method"):
-        means = rows.groupby("epoch")[["gap", "gap_adversarial", "bound"]].mean()
-        colour = canvas.look(str(method)).colour
-        for axes, column in zip(panels, ("gap", "gap_adversarial"), strict=True):
-            axes.plot(means.index, _positive(means[column]), color=colour)
-            axes.plot(means.index, means["bound"], color=colour, linestyle="--", linewidth=1)
-        handles.append(Line2D([], [], color=colour, label=str(method)))
-    for axes, name in zip(panels, ("natural points", "attacked points"), strict=True):
-        _log_where_positive(axes, shown["bound"])
-        axes.set_title(name)
-        canvas.epochs(axes)
-    canvas.legend(figure, handles)
-    return figure

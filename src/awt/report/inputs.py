@@ -22,6 +22,8 @@ class Inputs:
         sanity: method, density, seed, against ("eps" or "steps"), x, adversarial.
         dynamics: method, density, seed, epoch, gap, gap_adversarial, bound, and more of awt.evaluation.dynamics; no
             rows where it was not asked for.
+        mixture: method, density, seed, coordinates, accuracy, angle, cosine, robustness, withstands, of linear
+            classifiers of the Gaussian mixture in closed form; no rows for other data.
         search: method, density, seed, epoch, target_distance, kernel_distance, kernel_distance_error,
             changed, kept, and `kept <layer>` of each layer; rows only of the methods that search.
         retrain: method, density, seed, epoch, loss, train_adversarial, validation_natural,
@@ -42,6 +44,7 @@ class Inputs:
     results: pd.DataFrame
     sanity: pd.DataFrame
     dynamics: pd.DataFrame
+    mixture: pd.DataFrame
     search: pd.DataFrame
     retrain: pd.DataFrame
     kernels: pd.DataFrame

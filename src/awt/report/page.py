@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from awt.errors import InputError
-from awt.report import canvas, css, kernels, plates, published, table, words
+from awt.report import canvas, css, kernels, mixture, plates, published, table, words
 from awt.report.inputs import Inputs
 from awt.report.markup import Html, definitions, element, lines, page, section
 from awt.report.markup import table as html_table
@@ -30,6 +30,7 @@ def html(inputs: Inputs) -> str:
             section(
                 "Accuracy", *_table(inputs, rows), *_published(inputs, rows), *map(_figure, plates.outcome(inputs))
             ),
+            *([section("The mixture in closed form", *_mixture(inputs))] if len(inputs.mixture) else []),
             *([section("Training side by side", *dynamics)] if (dynamics := _training(inputs)) else []),
             section("The search", *_search(inputs)),
             *([section("The kernels", *_kernels(inputs))] if len(inputs.kernels) else []),
@@ -94,6 +95,13 @@ def _published(inputs: Inputs, rows: pd.DataFrame) -> Iterable[Html]:
         yield element("h3", f"Beside the published figures ({report.source})" if report.source else "Published figures")
         groups = ([published.cells(row) for _, row in group.iterrows()] for _, group in compared)
         yield html_table(published.HEADS, groups, class_="results")
+
+
+def _mixture(inputs: Inputs) -> Iterable[Html]:
+    found = mixture.summary(inputs.mixture)
+    groups = [[mixture.cells(row, inputs.params.report.published) for _, row in found.iterrows()]]
+    yield html_table(mixture.HEADS, groups, class_="results")
+    yield _prose(mixture.LEGEND, "note")
 
 
 def _cells(row: "pd.Series") -> list[str]:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from awt.report import diagnostics, figures, words
 from awt.report import kernels as kernel_figures
+from awt.report import training as training_figures
 from awt.report.inputs import Inputs
 
 
@@ -53,10 +54,18 @@ def training(inputs: Inputs) -> Iterator[Plate]:
         lowest = words.density(inputs.dynamics["density"].min())
         yield Plate(
             "dynamics",
-            diagnostics.dynamics(inputs.dynamics),
+            training_figures.dynamics(inputs.dynamics),
             f"How far the outputs of tickets of {lowest} are from the dense network's while both train with the same "
             "batches, on natural (left) and attacked points (right), mean over seeds; dashed, the bound of the paper's "
             "Theorem 2.",
+        )
+    if len(training_figures.grafts(inputs.dynamics)):
+        yield Plate(
+            "grafting",
+            training_figures.grafting(inputs.dynamics),
+            "Of the dense network and a ticket that train side by side, the first layers of one are joined to the rest "
+            f"of the other ({inputs.dynamics['method'].iloc[0]}): how much higher the error on natural test points is "
+            "than that of the worse of the two, mean over seeds. Near zero, both learn the same layer by layer.",
         )
 
 
@@ -72,8 +81,9 @@ def search(inputs: Inputs) -> Iterator[Plate]:
         yield Plate(
             "changes",
             diagnostics.changes(inputs.search),
-            "Share of the kept weights that were not kept an epoch before, mean over seeds: "
-            "near zero, the search has settled.",
+            "Accuracy of the network that searches, on training points as the search sees them (left), and share of "
+            "the kept weights that were not kept an epoch before (right; near zero, the search has settled), mean over "
+            "seeds.",
         )
         lowest = words.density(inputs.search["density"].min())
         yield Plate(

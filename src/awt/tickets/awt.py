@@ -9,33 +9,24 @@ round, at the end of which weights are dropped: those are kept that the ticket i
 left of the teacher.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from awt.attacks.ball import Ball
 from awt.attacks.pgd import pgd
-from awt.kernels.dense_side import HELD_OUT, batch_key, held_out_key, search_key
-from awt.kernels.estimators import (
-    Estimator,
-    Masked,
-    cosine_distance,
-    estimator,
-    mean_and_error,
-    residual,
-    squared_distances,
-)
+from awt.kernels.dense_side import batch_key, search_key
+from awt.kernels.estimators import Estimator, Masked, estimator, residual
 from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.params import Attack, Search
 from awt.runtime.resume import Loop, Row, run
-from awt.tickets.masks import annealed, dropped_late, in_rounds, magnitudes, select, shares, uniform
+from awt.tickets.distances import DISTANCES, TARGETS, Batches, Gauge, student_function
+from awt.tickets.masks import annealed, changed, dropped_late, in_rounds, magnitudes, select, shares, uniform
 from awt.tickets.setting import Setting, Ticket
 
 
@@ -53,15 +44,6 @@ class Recipe:
     estimator: Estimator
     projected: bool
     match_kernel: bool
-
-
-class Batches(NamedTuple):
-    """The fixed batches with the dense network's side; the leading axis is the batch."""
-
-    x: jax.Array
-    y: jax.Array
-    outputs: jax.Array
-    views: jax.Array  # of the dense kernel, [batches, views, …]
 
 
 class Student(NamedTuple):
@@ -122,12 +104,12 @@ def awt(setting: Setting) -> Ticket:
         return _advance(recipe, pressure, batches, state, order, keys, epoch * number, start, stop)
 
     held_out = Batches(x, y, outputs, jnp.asarray(setting.views["held_out"]))
-    measure = _measure_held_out(recipe, held_out, setting.seed)
+    measure = Gauge(setting.network, setting.threat, search.attack, search.projected).on(held_out, setting.seed)
 
     def close_epoch(state: Student, epoch: int) -> tuple[Student, Row]:
         if epoch + 1 in rewound:
             state = state._replace(mask=select(magnitudes(state.weights), rewound[epoch + 1]))
-        row = measure(state.weights, state.mask) | {"changed": _changed(state.mask, state.mask_before)}
+        row = measure(state.weights, state.mask) | {"changed": changed(state.mask, state.mask_before)}
         row |= shares(state.mask)
         if epoch + 1 in rewound:
             weights = apply_mask(setting.initial, state.mask)
@@ -164,7 +146,7 @@ def _advance(
     def step(number: int, student: Student) -> Student:
         index = order[number]
         batch: Batches = jax.tree.map(lambda array: array[index], batches)
-        function = _student_function(recipe.network, student.mask)
+        function = student_function(recipe.network, student.mask)
         moved = pgd(
             partial(function, student.weights),
             recipe.threat,
@@ -197,87 +179,3 @@ def _advance(
         return Student(weights, state, mask, student.mask_before)
 
     return jax.lax.fori_loop(start, stop, step, student)
-
-
-def _student_function(network: Network, mask: Masks) -> Callable[[Weights, jax.Array], jax.Array]:
-    return lambda weights, x: network.apply(apply_mask(weights, mask), x)
-
-
-def target_distance(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:
-    """(1/N)‖f − fˢ‖²."""
-    return jnp.sum((outputs - dense_outputs) ** 2) / len(outputs)
-
-
-def reverse_kl(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:
-    """(1/N) Σ KL(pˢ‖p): what the sparse network is sure of must be so for the dense one."""
-    sparse, dense = jax.nn.log_softmax(outputs), jax.nn.log_softmax(dense_outputs)
-    return jnp.sum(jnp.exp(sparse) * (sparse - dense)) / len(outputs)
-
-
-def loss_gradient_distance(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:
-    """(1/N)‖∇_f ℓ(f) − ∇_f ℓ(fˢ)‖² of the cross-entropy: the labels cancel."""
-    return target_distance(jax.nn.softmax(outputs), jax.nn.softmax(dense_outputs))
-
-
-def cross_entropy(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array) -> jax.Array:
-    """Of the labels: the student learns what the dense network does, not from it."""
-    return optax.softmax_cross_entropy_with_integer_labels(outputs, y).mean()
-
-
-def kernel_distances(views: jax.Array, dense_views: jax.Array) -> jax.Array:
-    """(1/N²)‖Θ₀ − Θˢ‖²_F, an estimate a view."""
-    return squared_distances(views, dense_views) / views.shape[1] ** 2
-
-
-TARGETS = {
-    "squared": target_distance,
-    "reverse_kl": reverse_kl,
-    "loss_gradient": loss_gradient_distance,
-    "labels": cross_entropy,
-}
-DISTANCES = {"frobenius": lambda views, dense: kernel_distances(views, dense).mean(), "cosine": cosine_distance}
-
-
-def _changed(mask: Masks, before: Masks) -> float:
-    """The share of the kept weights that are not the ones kept before."""
-    now, then = ({name: np.asarray(kept) for name, kept in masks.items()} for masks in (mask, before))
-    fresh = sum(int((now[name] & ~then[name]).sum()) for name in now)
-    return fresh / sum(int(kept.sum()) for kept in now.values())
-
-
-def _measure_held_out(recipe: Recipe, batches: Batches, seed: int) -> Callable[[Weights, Masks], Row]:
-    """Measures a student on the first batches with probes that the search never sees: the published distances, whatever
-    the search minimises."""
-    batches = jax.tree.map(lambda array: array[: len(batches.views)], batches)
-    keys = held_out_key(seed), key(seed, "search", "held-out attack")
-
-    def measure(weights: Weights, mask: Masks) -> Row:
-        targets, kernels = _distances(recipe, batches, keys, weights, mask)
-        distance, error = mean_and_error(np.asarray(kernels, np.float64).mean(axis=0))  # one estimate a probe
-        return {
-            "target_distance": float(np.mean(np.asarray(targets, np.float64))),
-            "kernel_distance": distance,
-            "kernel_distance_error": error,
-        }
-
-    return measure
-
-
-@partial(jax.jit, static_argnames="recipe")
-def _distances(
-    recipe: Recipe, batches: Batches, keys: tuple[jax.Array, jax.Array], weights: Weights, mask: Masks
-) -> tuple[jax.Array, jax.Array]:
-    """Target distance by batch, and kernel distance by batch and probe."""
-    views_key, attack_key = keys
-    function = _student_function(recipe.network, mask)
-
-    def batch(number_batch: tuple[jax.Array, Batches]) -> tuple[jax.Array, jax.Array]:
-        number, batch = number_batch
-        attack_here = jax.random.fold_in(attack_key, number)
-        moved = pgd(partial(function, weights), recipe.threat, recipe.attack, batch.x, batch.y, attack_here)
-        subject = Masked(recipe.network, weights, mask, recipe.projected)
-        direction = residual(batch.outputs, batch.y)
-        views = HELD_OUT.views(subject, batch.x, moved, batch_key(views_key, number), direction)
-        return target_distance(function(weights, moved), batch.outputs), kernel_distances(views, batch.views)
-
-    return jax.lax.map(batch, (jnp.arange(len(batches.x)), batches))

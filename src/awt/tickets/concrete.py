@@ -18,7 +18,7 @@ from awt.keys import generator, key
 from awt.models.network import Masks, Network, Weights
 from awt.params import Attack
 from awt.runtime.resume import Loop, Row, run
-from awt.tickets.awt import Batches, reverse_kl
+from awt.tickets.distances import Batches, reverse_kl
 from awt.tickets.masks import annealed, magnitudes, select
 from awt.tickets.setting import Setting, Ticket
 

@@ -21,7 +21,7 @@ from awt.tickets.registry import METHODS
 from awt.tickets.setting import Setting, Ticket
 
 NO_ATTACK = Ball("linf", 0.0, (1.0,), clip=True)
-CURVE = ["epoch", "target_distance", "kernel_distance", "kernel_distance_error", "changed", "kept"]
+CURVE = ["epoch", "accuracy", "target_distance", "kernel_distance", "kernel_distance_error", "changed", "kept"]
 
 
 def find_mask(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:

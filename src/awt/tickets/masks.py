@@ -164,3 +164,10 @@ def shares(mask: Masks) -> Row:
 
 def magnitudes(weights: Weights) -> Masks:
     return {name: jnp.abs(layer["kernel"]) for name, layer in weights.items()}
+
+
+def changed(mask: Masks, before: Masks) -> float:
+    """The share of the kept weights that are not the ones kept before."""
+    now, then = ({name: np.asarray(kept) for name, kept in masks.items()} for masks in (mask, before))
+    fresh = sum(int((now[name] & ~then[name]).sum()) for name in now)
+    return fresh / sum(int(kept.sum()) for kept in now.values())

@@ -264,6 +264,13 @@ def test_what_is_no_tar_is_named(tmp_path, read, content):
         read(tmp_path / "images.zip")
 
 
+def test_a_path_may_start_from_the_folder_of_downloaded_files(tmp_path, monkeypatch, data_of):
+    write_tar(tmp_path / "data" / "images.tar", FILES)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert folder.read(data_of("folder", path="images.tar"), tmp_path / "data").classes == 3
+
+
 def test_a_missing_path_is_named(tmp_path, read):
     with pytest.raises(InputError, match=rf"{tmp_path / 'none'} not found in .*data\.path names"):
         read(tmp_path / "none")

@@ -40,6 +40,7 @@ def make(
         results=pd.DataFrame([_result(*ticket) for ticket in tickets]),
         sanity=pd.DataFrame([row for ticket in tickets for row in _sanity(*ticket)]),
         dynamics=pd.DataFrame([row for ticket in searched for row in _dynamics(*ticket)]),
+        mixture=pd.DataFrame(columns=["method", "density", "seed"]),
         search=pd.DataFrame([row for ticket in searched for row in _search(*ticket)], columns=SEARCH),
         retrain=pd.DataFrame([row for ticket in tickets for row in _retrain(*ticket, validated)]),
         kernels=pd.DataFrame([row for ticket in tickets for row in _kernels(*ticket, "dense" in methods)]),
@@ -54,6 +55,7 @@ def make(
 
 SEARCH = ["method", "density", "seed", "epoch"]
 SEARCH += [
+    "accuracy",
     "target_distance",
     "kernel_distance",
     "kernel_distance_error",
@@ -91,10 +93,10 @@ def _sanity(method: str, density: float, seed: int) -> list[dict[str, Any]]:
 
 
 def _dynamics(method: str, density: float, seed: int) -> list[dict[str, Any]]:
-    about = {"method": method, "density": density, "seed": seed}
-    return [
-        about | {"epoch": e, "gap": 0.1 * e + 0.1, "gap_adversarial": 0.2 * e + 0.1, "bound": 50.0} for e in range(4)
-    ]
+    about = {"method": method, "density": density, "seed": seed, "natural_dense": 0.9, "natural_sparse": 0.8}
+    gaps = ({"epoch": e, "gap": 0.1 * e + 0.1, "gap_adversarial": 0.2 * e + 0.1, "bound": 50.0} for e in range(4))
+    grafts = {f"graft_{first}_first_{j}": 0.2 + 0.1 * j for first in ("dense", "sparse") for j in (1, 2)}
+    return [about | gap | grafts for gap in gaps]
 
 
 def _search(method: str, density: float, seed: int) -> list[dict[str, Any]]:
@@ -104,6 +106,7 @@ def _search(method: str, density: float, seed: int) -> list[dict[str, Any]]:
             "density": density,
             "seed": seed,
             "epoch": epoch,
+            "accuracy": 1 - 0.5 * math.exp(-0.3 * epoch),
             "target_distance": (0.02 + math.exp(-0.4 * epoch)) / density**0.5 * (1 + 0.1 * seed),
             "kernel_distance": (3e3 + 9e4 * math.exp(-0.3 * epoch)) / density**0.7,
             "kernel_distance_error": 1e3 / density**0.7,

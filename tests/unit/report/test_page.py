@@ -134,7 +134,7 @@ def test_every_method_density_parameter_and_hash_appears(html: str, inputs: Inpu
     assert {"2 %", "5 %", "20 %", "100 %"} <= cells
     assert {"search.gamma", "threat.eps", "retrain.attack.steps", "evaluate.chunk"} <= cells
     assert set(inputs.hashes.values()) | set(inputs.versions.values()) <= cells
-    assert Page(html).tags["figure"] == 11
+    assert Page(html).tags["figure"] == 12
 
 
 def test_where_it_runs_does_not_show(inputs: Inputs, report: dict[str, bytes]) -> None:

@@ -19,18 +19,9 @@ from awt.kernels.exact import tangent_kernel
 from awt.kernels.probe import random_signs
 from awt.models.network import apply_mask, decode_mask, decode_weights
 from awt.params import Attack, parse
-from awt.tickets.awt import (
-    TARGETS,
-    Batches,
-    Pressure,
-    Recipe,
-    Student,
-    _advance,
-    awt,
-    kernel_distances,
-    target_distance,
-)
+from awt.tickets.awt import Pressure, Recipe, Student, _advance, awt
 from awt.tickets.cells import mask_cell
+from awt.tickets.distances import TARGETS, Batches, kernel_distances, target_distance
 from awt.tickets.find import find_mask
 from awt.tickets.masks import counts, magnitudes, select, total_kept
 

@@ -129,6 +129,17 @@ def test_dns_lets_pruned_weights_grow_back(make_setting):
     assert all(bool((masked[name]["kernel"] == ticket.start[name]["kernel"]).all()) for name in masked)
 
 
+def test_the_curve_of_dns_is_its_distance_from_the_dense_network_as_initialised(make_setting):
+    """At a density of 1, unattacked, before any step, it is that network; then it goes its own way."""
+    first, *_, last = METHODS["dns"](make_setting("dns", eps=0.0, epochs=2, teacher_rate=0.05, anneal=1.0)).curve
+    assert first["kept"] == pytest.approx(1.0)
+    assert first["kernel_distance"] == pytest.approx(0.0, abs=1e-6)
+    assert last["kernel_distance"] > 0
+    assert last["target_distance"] > first["target_distance"]
+    assert last["kept"] < first["kept"]
+    assert 0 <= first["accuracy"] <= 1
+
+
 def test_shuffled_and_random_take_after_another_mask_layer_by_layer(search_params, search_inputs, build_network, quiet):
     shapes = build_network("mlp").kernel_shapes
     other = {name: jnp.arange(np.prod(shape)).reshape(shape) % 4 == 0 for name, shape in shapes.items()}

@@ -1,0 +1,59 @@
+"""Runs every experiment that two cores manage: each one's quick/, and gaussian_toy. For a nightly job: `make quick`.
+
+An experiment whose data is not here is left out, with a message; one that fails, or takes longer than 15 minutes, fails
+the run. Names of experiments as arguments run only those.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from awt import params
+from awt.data import data_root
+
+LIMIT = 15 * 60  # seconds
+PIPELINES = Path(__file__).parent
+
+
+def experiments() -> list[Path]:
+    return [PIPELINES / "gaussian_toy", *sorted(path.parent for path in PIPELINES.glob("*/quick/params.yaml"))]
+
+
+def missing(folder: Path) -> str | None:
+    """The data that an experiment needs and that is not on this machine, where it would have to be fetched first."""
+    data = params.load(folder / "params.yaml").data
+    if data.name in ("digits", "gaussian", "npz"):
+        return None
+    place = data_root(data, PIPELINES.parent) / (data.path or data.name)
+    return None if place.exists() else str(place)
+
+
+def run(folder: Path) -> bool:
+    name = folder.relative_to(PIPELINES).as_posix()
+    if (place := missing(folder)) is not None:
+        print(f"{name}: left out, {place} is not there", flush=True)
+        return True
+    began = time.monotonic()
+    try:
+        done = subprocess.run(["dvc", "repro", "dvc.yaml"], cwd=folder, timeout=LIMIT, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        done = False
+    there = (folder / "report" / "index.html").exists()
+    print(f"{name}: {'done' if done and there else 'FAILED'}, {time.monotonic() - began:.0f} s", flush=True)
+    return done and there
+
+
+def main() -> int:
+    asked = {PIPELINES / name.removeprefix("pipelines/").rstrip("/") for name in sys.argv[1:]}
+    if unknown := asked - set(experiments()):
+        print(f"no quick experiment: {', '.join(map(str, unknown))}", file=sys.stderr)
+        return 2
+    os.environ.setdefault("DVC_NO_ANALYTICS", "1")
+    failed = [folder for folder in experiments() if (not asked or folder in asked) and not run(folder)]
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
