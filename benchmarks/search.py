@@ -17,7 +17,11 @@ from sidebyside import MEMORY_GB, MINUTES, in_own_process, in_turn, limit_memory
 
 BATCH, BATCHES, PROBES, GAMMA = 64, 4, 2, 1e-3
 DENSITIES = (0.018, 0.036, 0.087, 0.17, 0.5, 1.0)
-ROUNDS = {"mlp": 5, "cnn": 2}
+ROUNDS = {"mlp": 5, "cnn": 1}
+SIDES = {
+    "mlp": 1,
+    "cnn": 16,
+}  # blocks a side of the rival's kernels; the CNN's whole one, with gradient: > 16 GB
 CASES = [("mlp", "probe"), ("mlp", "full"), ("cnn", "probe"), ("cnn", "full"), ("mlp", "densities")]
 
 
@@ -73,7 +77,8 @@ def prepare(name: str, kind: str, attack_steps: int) -> tuple[Any, ...]:
     from awt.models.zoo import cnn, mlp
     from awt.params import Attack
     from awt.runtime import memory
-    from awt.tickets.awt import Batches, Pressure, Recipe, Student, _advance
+    from awt.tickets.awt import Pressure, Recipe, Student, _advance
+    from awt.tickets.distances import Batches
     from awt.tickets.masks import counts, magnitudes, select
 
     memory.keep()  # as awt's processes do; the rival gains as well
@@ -124,17 +129,25 @@ def compare(name: str, kind: str) -> dict[str, float]:
 
     @jax.jit
     def rival(student: Any, state: Any) -> Any:
-        def kernel(weights: Any, mask: Any) -> jax.Array:
-            return empirical_ntk(rival_function(network, mask), 2)(weights, x, x)
+        def kernel(weights: Any, mask: Any, rows: jax.Array, columns: jax.Array) -> jax.Array:
+            return empirical_ntk(rival_function(network, mask), 2)(weights, rows, columns)
 
-        target, dense = network.apply(weights, x), kernel(weights, None)
-
-        def loss(student: Any) -> jax.Array:
+        def target_distance(student: Any) -> jax.Array:
             outputs = rival_function(network, mask)(student, x)
-            distance = jnp.sum((kernel(student, mask) - dense) ** 2) / len(x) ** 2
-            return jnp.sum((outputs - target) ** 2) / len(x) + GAMMA**2 * distance
+            return jnp.sum((outputs - network.apply(weights, x)) ** 2) / len(x)
 
-        updates, state = optimiser.update(jax.grad(loss)(student), state)
+        def add_block(gradient: Any, block: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
+            dense = kernel(weights, None, *block)
+
+            def distance(student: Any) -> jax.Array:
+                return GAMMA**2 * jnp.sum((kernel(student, mask, *block) - dense) ** 2) / len(x) ** 2
+
+            return jax.tree.map(jnp.add, gradient, jax.grad(distance)(student)), None
+
+        parts = x.reshape(SIDES[name], -1, *x.shape[1:])
+        pairs = jnp.repeat(parts, len(parts), axis=0), jnp.tile(parts, (len(parts), 1, 1, 1, 1))
+        gradient, _ = jax.lax.scan(add_block, jax.grad(target_distance)(student), pairs)
+        updates, state = optimiser.update(gradient, state)
         return optax.apply_updates(student, updates), state
 
     state = optimiser.init(weights)
