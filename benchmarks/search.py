@@ -128,7 +128,7 @@ def compare(name: str, kind: str) -> dict[str, float]:
     optimiser = optax.adam(5e-4)
 
     @jax.jit
-    def rival(student: Any, state: Any) -> Any:
+    def rival(student: Any, state: Any, weights: Any, x: jax.Array) -> Any:
         def kernel(weights: Any, mask: Any, rows: jax.Array, columns: jax.Array) -> jax.Array:
             return empirical_ntk(rival_function(network, mask), 2)(weights, rows, columns)
 
@@ -151,7 +151,9 @@ def compare(name: str, kind: str) -> dict[str, float]:
         return optax.apply_updates(student, updates), state
 
     state = optimiser.init(weights)
-    ours_times, rival_times = in_turn([search(density, steps), partial(rival, weights, state)], ROUNDS[name])
+    ours_times, rival_times = in_turn(
+        [search(density, steps), partial(rival, weights, state, weights, x)], ROUNDS[name]
+    )
     ours_times = [seconds / steps for seconds in ours_times]
     return {
         "ours": statistics.median(ours_times),
