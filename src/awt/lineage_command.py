@@ -11,10 +11,12 @@ from awt.errors import InputError, WorkError
 from awt.experiment import find_repository
 from awt.lineage import answer, compare, page, rocrate, text
 from awt.lineage.cells import Cells
+from awt.lineage.edges import Edge, Status, breaks
 from awt.lineage.lock import experiment_folders
 from awt.lineage.snapshot import take
+from awt.lineage.stored import check_cells, check_checkpoints
 from awt.lineage.targets import Target, find
-from awt.lineage.verify import Edge, Status, Verifier, breaks, check_cells, check_checkpoints
+from awt.lineage.verify import Verifier
 from awt.runtime import Store
 from awt.runtime.known import known
 from awt.stage import publish, store_of

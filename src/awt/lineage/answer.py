@@ -6,10 +6,12 @@ from typing import Any
 
 from awt.artifacts import decode_json, sha256
 from awt.lineage.cells import Made
+from awt.lineage.edges import Edge, Status, breaks
 from awt.lineage.hashes import DIR
 from awt.lineage.snapshot import Snapshot, git
+from awt.lineage.stored import check_cells, check_checkpoints
 from awt.lineage.targets import Target
-from awt.lineage.verify import Edge, Status, Verifier, breaks, check_cells, check_checkpoints
+from awt.lineage.verify import Verifier
 from awt.runtime.store import Store
 
 FORMAT_VERSION = 1

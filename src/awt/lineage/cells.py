@@ -151,7 +151,7 @@ class Cells:
 
 def part(label: str) -> str:
     """What a label says beside the ticket, seed and number of epochs that it is about."""
-    return re.sub(r" (\w+ \S+ |of \d+ epochs |\w+ )?seed \d+", "", label.replace(" weights", ""))
+    return re.sub(r" (\w+ [\d.e-]+ |of \d+ epochs |\w+ )?seed \d+", "", label.replace(" weights", ""))
 
 
 def _facts(role: str, one: Made) -> dict[str, Node]:

@@ -1,44 +1,15 @@
 """Whether what is here is what was recorded: every edge of a lineage, rehashed and compared."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
-from awt.lineage.cells import Made
+from awt.lineage.edges import Edge, Status
 from awt.lineage.hashes import DIR, Hasher, ignored
 from awt.lineage.lock import Step, remotes_of
 from awt.lineage.pipeline import Declared, chosen, declared, is_record, load_yaml
 from awt.lineage.records import RECORDS, code_digests, run_id
 from awt.lineage.snapshot import Snapshot, git
-from awt.runtime import seals
-from awt.runtime.store import Store
-
-
-class Status(StrEnum):
-    OK = "OK"
-    MODIFIED = "MODIFIED"
-    MISSING = "MISSING"
-    REMOTE_ONLY = "REMOTE-ONLY"
-
-
-BREAKS = (Status.MODIFIED, Status.MISSING)
-
-
-@dataclass(frozen=True)
-class Edge:
-    """Something that a stage read, wrote or ran with, and whether it still is what it was."""
-
-    stage: str
-    kind: str
-    name: str
-    status: Status = Status.OK
-    remark: str = ""
-    hash: str = ""
-
-
-def breaks(edges: Iterable[Edge]) -> list[Edge]:
-    return [edge for edge in edges if edge.status in BREAKS]
 
 
 @dataclass
@@ -250,39 +221,3 @@ def _values(step: Step, found: dict[str, Any], remark: str) -> Iterator[Edge]:
         if step.params.get(name) != found.get(name) or (name in step.params) != (name in found):
             told = found.get(name, "nothing")
             yield Edge(step.name, "parameter", name, Status.MODIFIED, f"was {step.params.get(name)}, {remark} {told}")
-
-
-def check_cells(cells: Iterable[Made], store: Store) -> list[Edge]:
-    """Of those that the store has: files against digests, descriptions against keys."""
-    edges = []
-    for one in cells:
-        if one.entry is None:
-            continue
-        name = f"{one.label} ({one.key[:12]})"
-        if not store.is_intact(one.entry):
-            edges.append(
-                Edge(one.stage, "cell", name, Status.MODIFIED, "the store's files are not what it computed", one.key)
-            )
-        elif not one.has_its_key():
-            edges.append(
-                Edge(one.stage, "cell", name, Status.MODIFIED, "its description does not give its key", one.key)
-            )
-        else:
-            edges.append(Edge(one.stage, "cell", name, hash=one.key))
-    return edges
-
-
-def check_checkpoints(key: str, stage: str, store: Store) -> list[Edge]:
-    folder = store.checkpoints(key)
-    edges = []
-    for step, digest in sorted(seals.seals(folder).items()):
-        name = f"{key[:12]}, step {step}"
-        if not (folder / step).is_dir():
-            continue  # orbax keeps the newest ones
-        if seals.is_broken(folder, int(step)):
-            edges.append(
-                Edge(stage, "checkpoint", name, Status.MODIFIED, "not what was written; a run starts before it", digest)
-            )
-        else:
-            edges.append(Edge(stage, "checkpoint", name, hash=digest))
-    return edges
