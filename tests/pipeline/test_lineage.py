@@ -245,14 +245,16 @@ def test_an_edited_record(locked, copy_of, broken):
     assert {("mask", "record", name), ("retrain", "parent", "mask")} <= found
 
 
-def test_a_stage_that_ran_again_and_gave_the_same(locked, copy_of, ask):
+def test_a_stage_that_ran_again_from_a_dirty_tree_and_gave_the_same(locked, copy_of, ask):
     """Its record has other times than the one that later stages know, and dvc.lock follows."""
     workspace = copy_of(locked)
+    (workspace.path / "README.md").write_text("changed\n")
     assert workspace.stage("prepare").returncode == 0
     workspace.dvc("commit", "-f", "prepare")
     code, out, _ = ask(workspace, NUMBER)
     assert code == 0
     assert "OK          kernel: parent prepare (rerun since, same outputs)" in out
+    assert re.search(r"OK          prepare: git \w{12} \(dirty when it ran", out)
 
 
 def test_a_deleted_artifact(locked, copy_of, broken, ask):
@@ -267,27 +269,22 @@ def test_a_deleted_artifact(locked, copy_of, broken, ask):
     assert "`dvc checkout` brings it back" in ask(workspace, name)[1]
 
 
-def test_a_dirty_tree_at_run_time(locked, copy_of, ask):
-    workspace = copy_of(locked)
-    path = workspace.path / "README.md"
-    path.write_text("changed\n")
-    assert workspace.stage("prepare").returncode == 0
-    workspace.dvc("commit", "-f", "prepare")
-    code, out, _ = ask(workspace, NUMBER)
-    assert code == 0
-    assert re.search(r"OK          prepare: git \w{12} \(dirty when it ran", out)
-
-
 def test_another_clone_has_results_and_lineage_from_the_remote(locked, copy_of, broken, ask, tmp_path):
     workspace = copy_of(locked)
     remote, clone = tmp_path / "remote", type(locked)(tmp_path / "clone", dict(locked.environment))
     workspace.dvc("remote", "add", "-d", "shared", str(remote))
-    workspace.dvc("push")
+    workspace.dvc("push", "dvc.yaml")
     assert workspace.command(*COMMIT, "remote").returncode == 0
     subprocess.run(["git", "clone", "-q", workspace.path, clone.path], check=True)
     statuses = {status for *_, status in broken(clone, "artifacts/metrics.json")}
     assert statuses == {"REMOTE-ONLY"}
-    clone.dvc("pull")
+    md5 = hash_file(locked.folder / "artifacts" / "metrics.json").md5
+    kept = remote / "files" / "md5" / md5[:2] / md5[2:]
+    whole = kept.read_bytes()
+    flip(kept)
+    assert ("evaluate", "output", "artifacts/metrics.json", "MODIFIED") in broken(clone, "artifacts/metrics.json")
+    kept.write_bytes(whole)
+    clone.dvc("pull", "dvc.yaml")
     code, out, _ = ask(clone, "--verify-all")
     assert (code, out.splitlines()[1:]) == (0, [])
     code, out, _ = ask(clone, NUMBER)
@@ -295,33 +292,73 @@ def test_another_clone_has_results_and_lineage_from_the_remote(locked, copy_of, 
     assert "retrain awt 0.1 seed 0: computed" in out
     assert "mask awt 0.1 seed 0: computed" in out
     assert "not in the store here" in out
-    assert "Running stage" not in clone.dvc("repro")
+    assert "Running stage" not in clone.dvc("repro", "dvc.yaml")
     assert clone.results() == locked.results()
 
 
-def test_differences_between_revisions_and_cells(locked, copy_of, ask):
+def test_differences_between_revisions_experiments_and_cells(locked, copy_of, ask):
     workspace = copy_of(locked)
     path = workspace.path / "src" / "awt" / "report" / "words.py"
     path.write_text(path.read_text() + "# another\n")
     assert workspace.command(*COMMIT, "reword the report").returncode == 0
-    workspace.edit({"evaluate.attacks.pgd100.steps": 4})
     workspace.dvc("repro")
-    assert workspace.command(*COMMIT, "fewer steps").returncode == 0
+    assert workspace.command(*COMMIT, "report").returncode == 0
+    workspace.edit({"report.source": "a book"})
+    workspace.dvc("repro")
+    assert workspace.command(*COMMIT, "source").returncode == 0
 
-    found = json.loads(ask(workspace, "--diff", f"HEAD~2:{NUMBER}", f"HEAD:{NUMBER}", "--json")[1])
-    assert [change["name"] for change in found["first"]] == ["parameter evaluate.attacks.pgd100.steps"]
-    assert (found["first"][0]["one"], found["first"][0]["other"]) == (5, 4)
+    table = "report/table.csv"
+    found = json.loads(ask(workspace, "--diff", f"HEAD~1:{table}", f"HEAD:{table}", "--json")[1])
+    assert [change["name"] for change in found["first"]] == ["parameter report.source"]
+    assert (found["first"][0]["one"], found["first"][0]["other"]) == ("", "a book")
     assert found["also"] == []
-    back = json.loads(ask(workspace, "--diff", f"HEAD:{NUMBER}", f"HEAD~2:{NUMBER}", "--json")[1])
+    back = json.loads(ask(workspace, "--diff", table, f"HEAD~1:{table}", "--json")[1])
     assert [change["name"] for change in back["follows"]] == [change["name"] for change in found["follows"]]
-
-    out = ask(workspace, "--diff", "HEAD~2:report/table.csv", "report/table.csv")[1]
-    assert re.search(r"code src/awt/report: .*\n    commit \w+ reword the report", out)
+    out = ask(workspace, "--diff", f"HEAD~3:{table}", f"HEAD~1:{table}")[1]
+    assert re.search(r"they part at:\n  code src/awt/report: .*\n    commit \w+ reword the report\n", out)
     out = ask(workspace, "--diff", "mask awt 0.1 seed 0", "mask awt 0.3 seed 0")[1]
     assert (
         "they part at:\n  parameter density of mask awt 0.1 seed 0 | density of mask awt 0.3 seed 0: 0.1 | 0.3\n" in out
     )
-    assert "nothing differs" in ask(workspace, "--diff", NUMBER, f".:{NUMBER}")[1]
+    assert "nothing differs" in ask(workspace, "--diff", NUMBER, f"HEAD~3:{NUMBER}")[1]
+
+
+def test_experiments_in_pipelines(locked, copy_of, ask):
+    """As if it had run there: paths to the code are other ones, all else is the same."""
+    workspace = copy_of(locked)
+    folder = workspace.path / "pipelines" / "same"
+    for name in ("artifacts", "report"):
+        shutil.copytree(workspace.path / name, folder / name)
+    (folder / "dvc.yaml").symlink_to("../../dvc.yaml")
+    shutil.copy(workspace.path / "params.yaml", folder)
+    (folder / "dvc.lock").write_text((workspace.path / "dvc.lock").read_text().replace(" ./", " ../../"))
+    inner = type(workspace)(workspace.path, workspace.environment, "pipelines/same")
+    inner.edit({"root": "../.."})
+    code, out, _ = ask(workspace, "--verify-all")
+    assert code == 0, out
+    assert "pipelines/same: " in out
+    outside, inside = (
+        ask(*words)[1].splitlines()[1:-1] for words in ((workspace, f"pipelines/same:{NUMBER}"), (inner, NUMBER))
+    )
+    assert outside == inside
+    assert "nothing differs" in ask(workspace, "--diff", NUMBER, f"pipelines/same:{NUMBER}")[1]
+    flip(folder / "artifacts" / "metrics.json")
+    assert ask(workspace, "--verify-all")[0] == 1
+
+
+@pytest.mark.slow
+def test_a_number_before_and_after_a_change_and_after_going_back(locked, copy_of, ask):
+    workspace = copy_of(locked)
+    workspace.edit({"retrain.epochs": 3, "evaluate.attacks.pgd100.steps": 4})
+    workspace.dvc("repro")
+    found = json.loads(ask(workspace, "--diff", f"HEAD:{NUMBER}", NUMBER, "--json")[1])
+    assert [change["name"] for change in found["first"]] == ["parameter retrain.epochs"]
+    assert [change["name"] for change in found["also"]] == ["parameter evaluate.attacks.pgd100.steps"]
+    assert found["one"]["value"] != found["other"]["value"]
+    workspace.edit({"retrain.epochs": 24, "evaluate.attacks.pgd100.steps": 5})
+    assert "Running stage" not in workspace.dvc("repro")  # records come back with the run cache
+    assert ask(workspace, "--verify-all")[0] == 0
+    assert workspace.record("evaluate") == locked.record("evaluate")
 
 
 def test_impact(locked, ask):
@@ -381,6 +418,7 @@ def check_crate(folder, stages):
                 assert sha256_file(folder / entity["@id"]) == entity["sha256"]
 
 
+@pytest.mark.slow
 def test_deep_computes_cells_again(locked, copy_of):
     workspace = copy_of(locked)
     words = [sys.executable, "-c", "from awt.cli import main; main()", "lineage", "artifacts/initial/seed-0.npz"]

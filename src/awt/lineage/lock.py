@@ -36,7 +36,7 @@ def read_lock(text: str, source: str, place: str) -> dict[str, Step]:
 
 
 def _step(name: str, step: Mapping[str, Any], place: str) -> Step:
-    deps = {dep["path"]: dep["md5"] for dep in step.get("deps", ())}
+    deps = {dep["path"]: str(dep["md5"]) for dep in step.get("deps", ())}
     code = {path for path in deps if path.startswith(".")}
     params: dict[str, Any] = {}
     for section, value in step.get("params", {}).get("params.yaml", {}).items():
@@ -47,7 +47,7 @@ def _step(name: str, step: Mapping[str, Any], place: str) -> Step:
         {os.path.normpath(Path(place, path)): deps[path] for path in code},
         {path: md5 for path, md5 in deps.items() if path not in code},
         params,
-        {out["path"]: out["md5"] for out in step.get("outs", ())},
+        {out["path"]: str(out["md5"]) for out in step.get("outs", ())},
     )
 
 

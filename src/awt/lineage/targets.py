@@ -167,11 +167,12 @@ def _behind_number(keys: list[str], snapshot: Snapshot, cells: Cells) -> list[Ma
 
 def _attacks(column: str, snapshot: Snapshot) -> list[str]:
     """The attacks of the suite that fills a column: the first one's is called adversarial, and it also says natural."""
-    suites: dict[str, list[str]] = json.loads(snapshot.read("artifacts/evaluation/index.json") or b"{}").get(
+    attacks: dict[str, list[str]] = json.loads(snapshot.read("artifacts/evaluation/index.json") or b"{}").get(
         "suites", {}
     )
+    suites = snapshot.steps["evaluate"].params.get("evaluate.suites", list(attacks))
     own = re.sub(r"_(mean|spread|worst|best|low|high)$", "", column)
-    return suites.get(own, next(iter(suites.values()), []))
+    return attacks.get(own if own in suites else suites[0], []) if suites else []
 
 
 def _file(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store) -> Target | None:

@@ -87,7 +87,7 @@ def _step(step: dict[str, Any], later: dict[str, Any]) -> list[str]:
         *(
             f"  wrote {name}  {one['md5'][:SHORT]}  {_status(step, 'output', name)}"
             for name, one in step["outputs"].items()
-            if _status(step, "output", name)
+            if not step["edges"] or _status(step, "output", name)
         ),
         *(f"  cell {part}" for part in _cells(step)),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from awt.lineage.edges import Edge, Status
 from awt.lineage.hashes import DIR, Hasher, ignored
-from awt.lineage.lock import Step, remotes_of
+from awt.lineage.lock import Objects, Step, remotes_of
 from awt.lineage.pipeline import Declared, chosen, declared, is_record, load_yaml
 from awt.lineage.records import RECORDS, code_digests, run_id
 from awt.lineage.snapshot import Snapshot, git
@@ -150,14 +150,14 @@ class Verifier:
                 yield Edge(step.name, "output", full, Status.MODIFIED, remark, then[name])
 
     def _absent(self, step: Step, name: str, md5: str) -> Edge:
-        def all_in(objects: Any) -> bool:
-            members = objects.members(md5) if md5.endswith(DIR) else {}
-            return objects.has(md5) and members is not None and all(objects.has(one) for one in members.values())
-
-        if all_in(self.snapshot.cache):
+        """Where something that is not here can be had from; a remote's copy is rehashed, as a local one would be."""
+        if _parts(self.snapshot.cache, md5):
             return Edge(step.name, "output", name, Status.MISSING, "in DVC's cache: `dvc checkout` brings it back", md5)
-        if any(all_in(remote) for remote in self.remotes):
-            return Edge(step.name, "output", name, Status.REMOTE_ONLY, "`dvc pull` brings it here", md5)
+        for remote in self.remotes:
+            if parts := _parts(remote, md5):
+                if all(remote.is_intact(part) for part in parts):
+                    return Edge(step.name, "output", name, Status.REMOTE_ONLY, "`dvc pull` brings it here", md5)
+                return Edge(step.name, "output", name, Status.MODIFIED, f"not here, and damaged in {remote.root}", md5)
         return Edge(step.name, "output", name, Status.MISSING, "`dvc pull` if a remote has it, else `dvc repro`", md5)
 
     def _cached(self, step: Step, out: str, md5: str) -> Iterator[Edge]:
@@ -214,6 +214,13 @@ class Verifier:
             if self.snapshot.makers.get(self.snapshot.out_of(p) or "") == parent
         }
         return all(now.get(path) == sha for path, sha in used.items())
+
+
+def _parts(objects: Objects, md5: str) -> list[str]:
+    """The objects that a file or folder is made of, if all of them are there."""
+    members = objects.members(md5) if md5.endswith(DIR) else {}
+    found = [md5, *(members or {}).values()]
+    return found if members is not None and all(map(objects.has, found)) else []
 
 
 def _values(step: Step, found: dict[str, Any], remark: str) -> Iterator[Edge]:

@@ -1,6 +1,6 @@
 """Random small graphs: differences are symmetric and none with itself, impact is upstream turned around."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from awt.lineage.graph import Graph, Node, difference
@@ -20,6 +20,7 @@ def graphs(draw):
     return Graph(nodes, parents)
 
 
+@settings(max_examples=40)
 @given(graphs(), graphs())
 def test_differences_are_the_same_from_both_sides(one, other):
     def turned(changes):
@@ -30,11 +31,13 @@ def test_differences_are_the_same_from_both_sides(one, other):
         assert tuple(map(tuple, getattr(there, kind))) == turned(getattr(back, kind))
 
 
+@settings(max_examples=40)
 @given(graphs())
 def test_nothing_differs_from_itself(graph):
     assert difference(graph, graph) == ((), (), ())
 
 
+@settings(max_examples=40)
 @given(graphs(), graphs())
 def test_every_difference_is_told_once_and_causes_have_none_behind_them(one, other):
     found = difference(one, other)
@@ -48,6 +51,7 @@ def test_every_difference_is_told_once_and_causes_have_none_behind_them(one, oth
         assert (one.upstream(change.name) | other.upstream(change.name)) & differing
 
 
+@settings(max_examples=40)
 @given(graphs())
 def test_impact_is_upstream_turned_around(graph):
     for one in graph.nodes:
@@ -55,6 +59,7 @@ def test_impact_is_upstream_turned_around(graph):
             assert (other in graph.impact(one)) == (one in graph.upstream(other))
 
 
+@settings(max_examples=40)
 @given(graphs())
 def test_parents_are_nearer_to_the_raw_data(graph):
     heights = graph.heights()
