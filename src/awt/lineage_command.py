@@ -52,11 +52,10 @@ def lineage(arguments: argparse.Namespace) -> None:
     if arguments.verify_all:
         _verify_all(repository, arguments)
     elif arguments.diff:
-        store = _store(here)
-        one, other = (find(name, repository, here, store) for name in arguments.diff)
+        one, other = (find(name, repository, here, _store) for name in arguments.diff)
         _print(compare.differences(one, other), compare.text, arguments)
     elif arguments.impact:
-        _print(compare.impact(arguments.impact, repository, here, _store(here)), compare.impact_text, arguments)
+        _print(compare.impact(arguments.impact, repository, here, _store), compare.impact_text, arguments)
     else:
         _trace(repository, here, arguments)
 
@@ -71,8 +70,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _trace(repository: Path, here: Path, arguments: argparse.Namespace) -> None:
-    store = _store(here)
-    target = find(arguments.target, repository, here, store)
+    target = find(arguments.target, repository, here, _store)
+    store = _store(target.snapshot.folder)
     if target.snapshot.revision is not None and arguments.deep:
         raise InputError("--deep: computes with the code that is here; check the revision out first")
     edges = [] if target.snapshot.revision else answer.check(target, store)

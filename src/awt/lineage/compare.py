@@ -1,5 +1,6 @@
 """Where the histories of two results part, and what depends on a file, a parameter or code."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def _short(content: Any) -> str:
     return "none" if content is None else str(content)
 
 
-def impact(asked: str, repository: Path, here: Path, store: Store) -> dict[str, Any]:
+def impact(asked: str, repository: Path, here: Path, store_at: Callable[[Path], Store]) -> dict[str, Any]:
     """What was made from a file, a parameter (or a section of them), or code, and is another's when that changes."""
     snapshot, name = locate(asked, repository, here)
     graph, path = graph_of(snapshot), path_of(name, snapshot)
@@ -123,7 +124,7 @@ def impact(asked: str, repository: Path, here: Path, store: Store) -> dict[str, 
     if not names:
         raise InputError(f"--impact: {name!r} is no file, parameter or code that a stage depends on")
     reached = {found for start in names for found in graph.impact(start)}
-    cells = Cells(snapshot, store).impact(_digests(path, snapshot)) if path else []
+    cells = Cells(snapshot, store_at(snapshot.folder)).impact(_digests(path, snapshot)) if path else []
     return {
         "of": asked,
         "stages": [step for step in snapshot.steps if f"stage {step}" in reached],

@@ -17,7 +17,7 @@ pre { background: #f6f6f6; padding: .6rem; overflow-x: auto } details { margin: 
 
 
 def html(found: dict[str, Any]) -> str:
-    mark = "every edge holds" if found["sound"] else "the lineage is broken"
+    mark = {True: "every edge holds", False: "the lineage is broken", None: "not verified"}[found["sound"]]
     parts = [
         f"<h1>{escape(headline(found))}</h1>",
         f"<p class='{'good' if found['sound'] else 'bad'}'>{mark}</p>",

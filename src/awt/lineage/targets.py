@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -42,16 +43,18 @@ def locate(text: str, repository: Path, here: Path) -> tuple[Snapshot, str]:
         head, _, tail = rest.partition(":")
         if (repository / head / "params.yaml").is_file() and not Path(head).is_absolute():
             place = Path(head).as_posix()
-        elif revision is None and "." not in Path(head).suffix and _revision(repository, head):
-            revision = _revision(repository, head)
+        elif revision is None and (found := _revision(repository, head)):
+            revision = found
         else:
             break
         rest = tail
     return take(repository, place, revision), rest
 
 
-def find(text: str, repository: Path, here: Path, store: Store) -> Target:
+def find(text: str, repository: Path, here: Path, store_at: Callable[[Path], Store]) -> Target:
+    """`store_at` gives the store of the experiment in a folder."""
     snapshot, rest = locate(text, repository, here)
+    store = store_at(snapshot.folder)
     cells = Cells(snapshot, store)
     for look in (_checkpoint, _figure, _number, _file, _cell):
         found = look(text, rest, snapshot, cells, store)
@@ -150,7 +153,7 @@ def _walk(tree: Any, keys: str, path: str) -> tuple[list[str], Any]:
 def _behind_number(keys: list[str], snapshot: Snapshot, cells: Cells) -> list[Made]:
     """The evaluations, or kernels, of the ticket that a number is about."""
     names = keys[1:] if keys[0] == "table" else keys
-    if len(names) < 3:
+    if len(names) < 3 or not isinstance(_value(names[1]), float):
         return []
     ticket = Ticket(names[0], float(names[1]), int(names[2]) if names[2].isdecimal() else None)
     found = [one for one in cells.of_stage("evaluate") if ticket.matches(one.label)]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SHORT = 12
+MOST = 40  # cells of a stage that are listed; JSON has all
 
 
 def text(found: dict[str, Any]) -> str:
@@ -112,12 +113,14 @@ def _ran(step: dict[str, Any], later: dict[str, Any]) -> Iterator[str]:
 
 def _cells(step: dict[str, Any]) -> Iterator[str]:
     bad = {edge["hash"] for edge in step["edges"] if edge["kind"] == "cell" and edge["status"] != "OK"}
-    for cell in step["behind"]:
+    for cell in step["behind"][:MOST]:
         how = {True: "reused", False: "computed", None: cell["state"]}[cell["reused"]]
         when = f"{cell['finished'] or 'at an unknown time'} on {cell['host']}, {cell['device']}, {cell['seconds']} s"
         run = f", by run {cell['run'][:SHORT]}" if cell["run"] else ""
         store = ("MODIFIED" if cell["key"] in bad else "OK") if cell["in_store"] else "not in the store here"
         yield f"{cell['key'][:SHORT]} {cell['label']}: {how}, {when}{run}; {store}"
+    if len(step["behind"]) > MOST:
+        yield f"… and {len(step['behind']) - MOST} more: --json lists them"
 
 
 def _status(step: dict[str, Any], kind: str, name: str) -> str:

@@ -34,7 +34,7 @@ def ask(tmp_path, monkeypatch):
     steps = {"evaluate": Step("evaluate", "x", {}, {}, params, dict.fromkeys(OUTS, "md5"))}
     monkeypatch.setattr("awt.lineage.targets.take", lambda *where: Snapshot(tmp_path, ".", None, steps))
     store = Store(tmp_path / "store")
-    return lambda text: find(text, tmp_path, tmp_path, store)
+    return lambda text: find(text, tmp_path, tmp_path, lambda folder: store)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_numbers(ask, target, value, seeds, attacks):
         ("results.csv:awt.0.1.2.natural", "there is: 0, 1"),
         ("evaluate awt", "is no number"),
         ("0000", "is not one cell but 6"),
+        ("records/evaluate.json:cells.cells", "is not one number"),
     ],
 )
 def test_mistakes(ask, target, message):
