@@ -19,7 +19,7 @@ from awt.lineage.targets import Target, find
 from awt.lineage.verify import Verifier
 from awt.runtime import Store
 from awt.runtime.known import known
-from awt.stage import publish, store_of
+from awt.stage import check_out, publish, store_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +67,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError("--deep: computes cells behind one TARGET; leave it out")
     if not arguments.target and (arguments.md or arguments.html or arguments.rocrate):
         raise InputError("--md, --html and --rocrate show one TARGET; --json is for all")
+    if arguments.html and (arguments.html.suffix != ".html" or not arguments.html.absolute().parent.is_dir()):
+        raise InputError(f"--html: {arguments.html} is no .html file in a folder that is there")
+    if arguments.rocrate:
+        check_out("--rocrate", arguments.rocrate, rocrate.METADATA, "a crate", rocrate.belongs)
 
 
 def _trace(repository: Path, here: Path, arguments: argparse.Namespace) -> None:
@@ -115,7 +119,7 @@ def _recompute(target: Target, store: Store, seed: int) -> list[Edge]:
     from awt.rerun import recompute  # the executor: only where it is needed
 
     chance, edges = random.Random(seed), []
-    parameters = params.load(target.snapshot.folder / "params.yaml")
+    parameters = _parameters(target.snapshot.folder)
     behind = {one.key: one for one in target.cells.behind(target.nearest) if one.entry}
     described = {one.key: one for one in known(store) if one.key in behind}
     for stage in answer.steps_of(target):
@@ -134,8 +138,13 @@ def _recompute(target: Target, store: Store, seed: int) -> list[Edge]:
 
 
 def _store(folder: Path) -> Store:
-    parameters = params.load(folder / "params.yaml")
-    return store_of(parameters.model_copy(update={"root": str(folder / parameters.root)}))
+    return store_of(_parameters(folder))
+
+
+def _parameters(folder: Path) -> params.Params:
+    """Of the experiment in a folder, for use from this one."""
+    found = params.load(folder / "params.yaml")
+    return found.model_copy(update={"root": str(folder / found.root)})
 
 
 def _print(found: dict[str, Any], show: Any, arguments: argparse.Namespace) -> None:

@@ -145,6 +145,8 @@ def test_mistakes_are_told(locked, ask):
         (["--impact", "absent"], "is no file, parameter or code"),
         ([f"HEAD~1:{NUMBER}"], "has no dvc.lock"),
         (["--verify-all", "--md"], "show one TARGET"),
+        ([NUMBER, "--rocrate", "."], "has other things in it than a crate"),
+        ([NUMBER, "--html", "params.yaml"], "is no .html file"),
     ]:
         code, _, complaint = ask(locked, *words)
         assert (code, message in complaint) == (2, True), (words, complaint)
@@ -259,6 +261,9 @@ def test_an_edited_record(locked, copy_of, broken):
     edit_record(workspace, "mask", host=locked.record("mask")["host"], outputs={})
     found = {edge[:3] for edge in broken(workspace)}
     assert {("mask", "record", name), ("retrain", "parent", "mask")} <= found
+    for shape in ({"inputs": 3}, {"git": {}}, {"cells": []}):
+        edit_record(workspace, "mask", **shape)
+        assert ("mask", "record", name, "MODIFIED") in broken(workspace)
 
 
 def test_a_stage_that_ran_again_from_a_dirty_tree_and_gave_the_same(locked, copy_of, ask):

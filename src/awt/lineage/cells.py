@@ -59,12 +59,14 @@ class Made:
 
     def has_its_key(self) -> bool:
         """Whether the entry's description gives the key that it lies under; True where it has too little to say."""
-        if not {"threads", "versions"} <= self.about.keys():
+        about = self.about
+        if not {"threads", "versions"} <= about.keys():
             return True
-        surroundings = Surroundings(**self.about["surroundings"])
-        return (
-            surroundings.key(from_json(self.about["cell"]), self.about["threads"], self.about["versions"]) == self.key
-        )
+        try:
+            surroundings, cell = Surroundings(**about["surroundings"]), from_json(about["cell"])
+        except (KeyError, TypeError, AttributeError):
+            return False
+        return surroundings.key(cell, about["threads"], about["versions"]) == self.key
 
 
 class Cells:

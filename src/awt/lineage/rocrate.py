@@ -34,6 +34,11 @@ def files(found: dict[str, Any], snapshot: Snapshot) -> dict[str, bytes | Path]:
     return inside | {METADATA: encode_json({"@context": _CONTEXT, "@graph": _graph(found, set(inside))})}
 
 
+def belongs(name: str) -> bool:
+    """Whether something at the top of a crate is a crate's."""
+    return name in ("dvc.yaml", "dvc.lock", "params.yaml", "artifacts", "report")
+
+
 def _graph(found: dict[str, Any], inside: set[str]) -> list[Entity]:
     steps = list(reversed(found["steps"]))  # from the raw data on
     data = _files(found, inside)

@@ -40,7 +40,7 @@ class Snapshot:
         for step in self.steps.values():
             for path in filter(is_record, step.outs):
                 record = _json(self.read(path))
-                if isinstance(record, dict) and record.get("stage") == step.name:
+                if _is_record_of(step.name, record):
                     found[step.name] = record
         return found
 
@@ -140,6 +140,14 @@ def graph_of(snapshot: Snapshot) -> Graph:
 def _environment(stage: str, record: dict[str, Any]) -> dict[str, Node]:
     found = {**record.get("versions", {}), "platform": record.get("platform")} if record else {}
     return {f"{name} of {stage}": Node("environment", value, f"{name} ({stage})") for name, value in found.items()}
+
+
+def _is_record_of(stage: str, record: Any) -> bool:
+    """Whether it has the shape of one: what was edited out of shape is told by its hash."""
+    if not isinstance(record, dict) or record.get("stage") != stage:
+        return False
+    parts = ("params", "code", "inputs", "outputs", "parents", "git", "versions", "cells")
+    return all(isinstance(record.get(name, {}), dict) for name in parts)
 
 
 def _json(data: bytes | None) -> Any:

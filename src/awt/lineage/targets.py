@@ -102,7 +102,7 @@ def _number(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store
     try:
         tree = json.loads(data) if path.endswith(".json") else _rows(data.decode())
     except (ValueError, csv.Error):
-        raise InputError(f"{path}: not a readable file of numbers") from None
+        raise InputError(f"{path}: not a readable file of numbers; `awt lineage {path}` says if it changed") from None
     passed, value = _walk(tree, keys, path)
     stage = snapshot.makers[snapshot.out_of(path) or ""]
     return Target(text, "number", snapshot, cells, path, stage, value, tuple(_behind_number(passed, snapshot, cells)))

@@ -8,7 +8,7 @@ from awt.lineage.edges import Edge, Status
 from awt.lineage.hashes import DIR, Hasher, ignored
 from awt.lineage.lock import Objects, Step, remotes_of
 from awt.lineage.pipeline import Declared, chosen, declared, is_record, load_yaml
-from awt.lineage.records import RECORDS, code_digests, run_id
+from awt.lineage.records import IDENTITY, RECORDS, code_digests, run_id
 from awt.lineage.snapshot import Snapshot, git
 
 
@@ -186,15 +186,18 @@ class Verifier:
                 step.name, "record", step.name, remark="from before records had hashes: only dvc.lock vouches for it"
             )
             return
+        if not all(name in record for name in (*IDENTITY, "outputs")):
+            yield Edge(step.name, "record", step.name, Status.MODIFIED, "parts of it are missing: it was edited")
+            return
         if run_id(record) != record["run"]:
             yield Edge(
                 step.name, "record", step.name, Status.MODIFIED, "its id is not that of what it says: it was edited"
             )
         state = record["git"]
-        if state["dirty"]:
-            digest = state["diff_sha256"][:12]
+        if state.get("dirty"):
+            digest = str(state["diff_sha256"])[:12]
             remark = f"dirty when it ran (SHA-256 of the diff: {digest}): the commit alone does not give it"
-            yield Edge(step.name, "git", state["revision"][:12], remark=remark)
+            yield Edge(step.name, "git", str(state["revision"])[:12], remark=remark)
         for parent, digest in record["parents"].items():
             path = self.snapshot.folder / RECORDS / f"{parent}.json"
             if not path.exists():
