@@ -11,6 +11,7 @@ from awt import (
     data_command,
     export_command,
     gram_command,
+    lineage_command,
     mask_command,
     new_command,
     params,
@@ -19,10 +20,8 @@ from awt import (
 )
 from awt.artifacts import read_json
 from awt.errors import WorkError, run
-from awt.lineage.pipeline import code_of
 from awt.lineage.records import cells_of_records
-from awt.runtime import Store, open_executor
-from awt.runtime.cell import fingerprint
+from awt.rerun import recompute
 from awt.runtime.known import find, known
 from awt.stage import ARTIFACTS, runtime_of, store_of
 
@@ -55,26 +54,13 @@ def rerun(arguments: argparse.Namespace) -> None:
     """Computes one cell again, beside the store, and says whether the bytes are the same."""
     parameters = params.load()
     store = store_of(parameters)
-    one = find(store, arguments.cell)
-    runtime = runtime_of(parameters)
-    if arguments.serial:
-        runtime = runtime.model_copy(update={"executor": "serial"})
-    code = fingerprint(code_of(one.stage, Path(parameters.root)))
-    scratch = Store(store.root / "rerun" / one.key[:16])
-    scratch.clear()
-    executor = open_executor(one.stage, runtime, scratch, code)
-    try:
-        entry = executor.run([one.cell])[0]
-    finally:
-        executor.close()
-    print(f"files: {entry.folder}")
-    before = store.find(one.key)
-    if before is None:
+    again = recompute(parameters, store, find(store, arguments.cell), arguments.serial)
+    print(f"files: {again.folder}")
+    if again.differing is None:
         print("the store has no finished result of this cell to compare with")
         return
-    differing = [name for name, digest in entry.digests.items() if before.digests.get(name) != digest]
-    if differing:
-        raise WorkError(f"differs from the store's result in {', '.join(differing)} (code, devices or a fault)")
+    if again.differing:
+        raise WorkError(f"differs from the store's result in {', '.join(again.differing)} (code, devices or a fault)")
     print("same bytes as the store's result")
 
 
@@ -117,6 +103,8 @@ def parser() -> argparse.ArgumentParser:
     export_command.add_arguments(
         command("export", export_command.export, "write a trained network for use without awt")
     )
+    text = "ask where a number, a file or a cell came from, and check it"
+    lineage_command.add_arguments(command("lineage", lineage_command.lineage, text))
     site_command.add_arguments(command("site", site_command.site, "make an index page over all experiments"))
     store = command("store", None, "look after the store").add_subparsers(required=True, metavar="ACTION")
     collect = store.add_parser("gc", help="drop old cells that no experiment's run records name")

@@ -10,13 +10,11 @@ from pathlib import Path
 from awt import params
 from awt.artifacts import encode_json, read_json, write
 from awt.errors import InputError
-from awt.lineage.pipeline import code_of
-from awt.lineage.records import Stopwatch
+from awt.lineage.records import RECORDS as RECORDS
+from awt.lineage.records import Run
 from awt.runtime import Cell, Entry, Executor, Store, open_executor
-from awt.runtime.cell import fingerprint
 
 ARTIFACTS = Path("artifacts")
-RECORDS = ARTIFACTS / "records"
 
 
 class Stage:
@@ -29,9 +27,9 @@ class Stage:
         self._runtime = runtime_of(self.params)
         self._store = store_of(self.params)
         self._executor: Executor | None = None
-        self._stopwatch = Stopwatch()
         if name != "prepare":
             params.check_data(self.params, read_json(ARTIFACTS / "data" / "dataset.json"))
+        self._run = Run.begin(name, Path(), self.repository)
         if self._runtime.executor == "ray":
             self._open()  # finds an address that nobody listens at before any work
 
@@ -49,9 +47,7 @@ class Stage:
     def finish(self) -> None:
         """Writes the run record and lets the executor go."""
         executor = self._executor
-        record = self._stopwatch.record(
-            self.name,
-            self.repository,
+        record = self._run.record(
             executor=self._runtime.executor,
             platform=executor.surroundings.platform if executor and executor.stats.cells else None,
             cells=executor.stats.as_json() if executor else {},
@@ -65,8 +61,9 @@ class Stage:
 
     def _open(self) -> Executor:
         if self._executor is None:
-            code = fingerprint(code_of(self.name, self.repository))
+            code = self._run.facts["code"]["fingerprint"]
             self._executor = open_executor(self.name, self._runtime, self._store, code)
+            self._executor.run_id = self._run.id
         return self._executor
 
 

@@ -1,4 +1,8 @@
-"""Run records: when, where and with what a stage ran. Nothing depends on them, so that they may hold times."""
+"""Run records: when, where, from what and with what a stage ran. Nothing depends on them, so that they may hold times.
+
+A record commits to what its stage read and wrote, and to the records of the stages before it, by SHA-256: together they
+are a Merkle DAG, whose roots dvc.lock names.
+"""
 
 import hashlib
 import platform
@@ -6,17 +10,24 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from awt.artifacts import FORMAT_VERSION, read_json
+from awt.artifacts import FORMAT_VERSION, encode_json, read_json, sha256, sha256_file
+from awt.lineage.hashes import Hasher, ignored
+from awt.lineage.pipeline import chosen, declared, find, is_record, load_yaml, producers
+from awt.runtime.cell import fingerprint
 
 PACKAGES = (
     "awt", "dvc", "jax", "jaxlib", "neural-tangents", "numpy", "optax", "orbax-checkpoint", "pandas", "ray",
     "scikit-learn", "scipy",
 )  # fmt: skip
+
+RECORDS = Path("artifacts") / "records"
+# what a run is known by: all that is settled when it begins
+IDENTITY = ("stage", "command", "began", "host", "git", "versions", "params", "code", "inputs", "parents")
 
 
 def versions() -> dict[str, str]:
@@ -46,37 +57,73 @@ def _git(repository: Path, *arguments: str) -> bytes:
     return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, check=True).stdout
 
 
-@dataclass
-class Stopwatch:
-    """The time a stage takes, from when this is made."""
+@dataclass(frozen=True)
+class Run:
+    """A stage's run, from when it begins: `facts` are what it is known by, and its id is their digest."""
 
-    began: float = field(default_factory=time.time)
+    folder: Path
+    repository: Path
+    outs: tuple[str, ...]
+    started: float
+    facts: dict[str, Any]
 
-    def record(
-        self,
-        stage: str,
-        repository: Path,
-        executor: str,
-        platform: str | None,
-        cells: dict[str, Any],
-        seeds: list[int],
-    ) -> dict[str, Any]:
-        """The record of a stage that ends now."""
-        return {
-            "format_version": FORMAT_VERSION,
+    @classmethod
+    def begin(cls, stage: str, folder: Path, repository: Path) -> "Run":
+        """Looks at code, parameters and inputs before the stage does: what changes while it runs was not its input."""
+        stages, started = declared(repository), time.time()
+        own = find(stage, stages)
+        source = folder / "params.yaml"
+        facts = {
             "stage": stage,
             "command": sys.argv,
-            "began": _utc(self.began),
-            "ended": _utc(time.time()),
-            "seconds": round(time.time() - self.began, 3),
+            "began": _utc(started),
             "host": socket.gethostname(),
-            "executor": executor,
-            "platform": platform,
             "git": git_state(repository),
             "versions": versions(),
-            "seeds": seeds,
-            "cells": cells,
+            "params": chosen(load_yaml(source.read_text(encoding="utf-8"), str(source)), own.params),
+            "code": code_digests(repository, own.code),
+            "inputs": Hasher(ignored(repository)).sha256s(folder, own.inputs),
+            "parents": _parents(folder, {producers(stages)[path] for path in own.inputs}),
         }
+        return cls(folder, repository, own.outs, started, facts)
+
+    @property
+    def id(self) -> str:
+        return run_id(self.facts)
+
+    def record(self, executor: str, platform: str | None, cells: dict[str, Any], seeds: list[int]) -> dict[str, Any]:
+        """The record of the run, which ends now."""
+        outs = tuple(name for name in self.outs if not is_record(name))
+        return self.facts | {
+            "format_version": FORMAT_VERSION,
+            "run": self.id,
+            "ended": _utc(time.time()),
+            "seconds": round(time.time() - self.started, 3),
+            "executor": executor,
+            "platform": platform,
+            "seeds": seeds,
+            "retries": cells.get("retried", 0),
+            "cells": cells,
+            "outputs": Hasher(ignored(self.repository)).sha256s(self.folder, outs),
+        }
+
+
+def run_id(facts: dict[str, Any]) -> str:
+    return sha256(encode_json({name: facts[name] for name in IDENTITY}))
+
+
+def code_digests(repository: Path, code: tuple[str, ...]) -> dict[str, Any]:
+    """The fingerprint that is part of cells' keys, and that of each file or folder by itself."""
+    paths = {name: repository / name for name in code}
+    return {
+        "fingerprint": fingerprint(list(paths.values())),
+        "files": {name: fingerprint([path]) for name, path in paths.items()},
+    }
+
+
+def _parents(folder: Path, stages: set[str]) -> dict[str, str]:
+    paths = {stage: folder / RECORDS / f"{stage}.json" for stage in sorted(stages)}
+    return {stage: sha256_file(path) for stage, path in paths.items() if path.exists()}
 
 
 def _utc(seconds: float) -> str:

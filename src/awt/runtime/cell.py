@@ -52,9 +52,10 @@ class Surroundings:
     platform: str
     xla_flags: str = field(default_factory=lambda: os.environ.get("XLA_FLAGS", ""))
 
-    def key(self, cell: Cell, threads: int = 1) -> str:
+    def key(self, cell: Cell, threads: int = 1, versions: Mapping[str, str] | None = None) -> str:
         """The cell's name in the store. The number of CPU threads is part of it: sums over a batch are split by it
-        (measured: a convolution's gradient has other last bits with two threads than with one)."""
+        (measured: a convolution's gradient has other last bits with two threads than with one). Versions are those of
+        this process, unless the key is of what another computed."""
         described = {
             "format": STORE_FORMAT,
             "kind": cell.kind,
@@ -65,7 +66,7 @@ class Surroundings:
             "platform": self.platform,
             "threads": threads if self.platform == "cpu" else None,
             "xla_flags": self.xla_flags,
-            "versions": numeric_versions(),
+            "versions": dict(versions or numeric_versions()),
         }
         return sha256(json.dumps(described, sort_keys=True, allow_nan=False).encode())
 

@@ -37,6 +37,7 @@ class Executor(ABC):
         self.runtime = runtime
         self.store = store
         self.code = code
+        self.run_id: str | None = None  # of the stage's run, for what it computes
         self.stats = Stats()
         self._surroundings: Surroundings | None = None
 
@@ -143,6 +144,9 @@ class Executor(ABC):
             "device": outcome.device,
             "seconds": round(outcome.seconds, 3),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "threads": self.threads(cell.kind),
+            "versions": numeric_versions(),
+            "run": self.run_id,
         }
 
     def _note(self, entries: dict[str, Entry], cells: Sequence[Cell], keys: list[str], reused: bool) -> None:
@@ -152,9 +156,7 @@ class Executor(ABC):
                 "key": key,
                 "label": labels[key],
                 "reused": reused,
-                "host": entry.about.get("host"),
-                "device": entry.about.get("device"),
-                "seconds": entry.about.get("seconds"),
+                **{name: entry.about.get(name) for name in ("host", "device", "seconds", "finished", "run")},
             }
             for key, entry in entries.items()
         ]

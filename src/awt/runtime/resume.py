@@ -19,6 +19,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from awt.errors import InputError, Interrupted, WorkError, is_disk_full
+from awt.runtime import seals
 from awt.runtime.context import Context
 
 logging.getLogger("absl").setLevel(logging.CRITICAL)  # orbax's threads log what `save` raises anyway
@@ -108,6 +109,8 @@ class Checkpoints:
         try:
             made = bool(self._open().save(step, args=args, force=True))
             self._open().wait_until_finished()
+            if made:
+                seals.seal(self._folder, step)
         except Exception as error:
             if is_disk_full(error):
                 raise OSError(errno.ENOSPC, "No space left on device", str(self._folder)) from error
@@ -129,6 +132,8 @@ class Checkpoints:
         args = ocp.args.Composite(state=ocp.args.StandardRestore(template), rows=ocp.args.JsonRestore())
         for step in sorted(self._open().all_steps(), reverse=True):
             try:
+                if seals.is_broken(self._folder, step):
+                    raise ValueError("not what was written")
                 found = self._open().restore(step, args=args)
             except Exception as error:
                 context.log(f"checkpoint {step} is unreadable ({type(error).__name__}), trying an older one")

@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from awt.artifacts import encode_json, write
+from awt.artifacts import encode_json, sha256, write
 from awt.errors import InputError
 from awt.lineage.pipeline import code_of
-from awt.lineage.records import Stopwatch, cells_of_records, git_state
+from awt.lineage.records import Run, cells_of_records, git_state, run_id
 
 
 @pytest.fixture
@@ -55,15 +55,42 @@ def test_records_name_their_cells(tmp_path):
     write(tmp_path / "pipelines" / "x" / "quick" / "params.yaml", b"")
     for number, folder in enumerate((tmp_path, tmp_path / "pipelines" / "x" / "quick")):
         cells = {"cells": [{"key": f"key{number}"}]}
-        record = Stopwatch().record("mask", tmp_path, executor="serial", platform="cpu", cells=cells, seeds=[0])
-        assert record["seconds"] >= 0
-        write(folder / "artifacts" / "records" / "mask.json", encode_json(record))
+        write(folder / "artifacts" / "records" / "mask.json", encode_json({"cells": cells}))
     assert cells_of_records(tmp_path) == {"key0", "key1"}
 
 
 def test_a_stage_that_is_not_declared(tmp_path):
     with pytest.raises(InputError, match=r"dvc\.yaml is missing"):
         code_of("mask", tmp_path)
-    write(tmp_path / "dvc.yaml", b"stages: {}")
+    write(tmp_path / "dvc.yaml", b"stages: {prepare: {cmd: x}}")
     with pytest.raises(InputError, match="no stage 'mask'"):
         code_of("mask", tmp_path)
+
+
+PIPELINE = b"""
+stages:
+  first: {cmd: x, deps: ["${root}/code.py"], params: [a], outs: [artifacts/one, artifacts/records/first.json]}
+  second: {cmd: y, deps: ["${root}/code.py", artifacts/one], params: [b.c], outs: [two], metrics: [m: {cache: true}]}
+"""
+
+
+def test_a_record_commits_to_code_parameters_inputs_outputs_and_parents(tmp_path):
+    write(tmp_path / "dvc.yaml", PIPELINE)
+    write(tmp_path / "code.py", b"code")
+    write(tmp_path / "params.yaml", b"{a: 1, b: {c: {d: [2], e: null}, f: 3}}")
+    write(tmp_path / "artifacts" / "one" / "x" / "y", b"in")
+    write(tmp_path / "artifacts" / "records" / "first.json", b"record")
+    run = Run.begin("second", tmp_path, tmp_path)
+    write(tmp_path / "artifacts" / "one" / "x" / "y", b"changed while it ran")
+    for name in ("two", "m"):
+        write(tmp_path / name, name.encode())
+    record = run.record(executor="serial", platform="cpu", cells={"retried": 2}, seeds=[0])
+    assert record["seconds"] >= 0
+    assert record["params"] == {"b.c.d": [2], "b.c.e": None}
+    assert record["inputs"] == {"artifacts/one/x/y": sha256(b"in")}
+    assert record["outputs"] == {"two": sha256(b"two"), "m": sha256(b"m")}
+    assert record["parents"] == {"first": sha256(b"record")}
+    assert set(record["code"]["files"]) == {"code.py"}
+    assert record["retries"] == 2
+    assert record["run"] == run_id(record) == run.id
+    assert run_id(record | {"params": {}}) != run.id

@@ -111,3 +111,19 @@ def test_a_disk_without_room_is_noticed_before_it_is_full(tmp_path, monkeypatch)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
     with pytest.raises(OSError, match="No space left"), Checkpoints(tmp_path / "cell") as checkpoints:
         checkpoints.save(1, START, [])
+
+
+def test_a_checkpoint_that_was_changed_is_not_resumed_from(tmp_path, undisturbed):
+    folder = tmp_path / "checkpoints"
+    steps = itertools.count()
+    with pytest.raises(Interrupted):
+        run(LOOP, START, quiet(folder, lambda: next(steps) >= 30, seconds=0.0))
+    newest = max((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+    largest = max((path for path in newest.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    data = bytearray(largest.read_bytes())
+    data[len(data) // 2] ^= 1
+    largest.write_bytes(data)
+    lines = []
+    context = Context(folder, 3600.0, lambda new, progress: lines.extend(new))
+    assert same(run(LOOP, START, context), undisturbed)
+    assert any(f"checkpoint {newest.name} is unreadable" in line for line in lines)
