@@ -59,5 +59,6 @@ def _at(where: Sequence[str]) -> str:
     named = [place for place in where if place]
     if not named:
         return ""
+    here = "here, " if "" in where else ""
     more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
-    return f"{'node' if len(named) == 1 else 'nodes'} {', '.join(named[:SHOWN])}{more}: "
+    return f"{here}{'node' if len(named) == 1 else 'nodes'} {', '.join(named[:SHOWN])}{more}: "

@@ -165,6 +165,7 @@ def check_dvc(repository: Path) -> Iterator[Finding]:
             f"the cache {cache} cannot be written to ({error}): repair it, or name another (`dvc cache dir`)",
         )
     else:
+        yield Finding("dvc", "ok", f"the cache {cache} can be written to")
         yield from judge_rooms({str(cache): room(cache)}, "dvc", for_ray=False)
     lock = repository / ".dvc" / "tmp" / "rwlock"
     if lock.exists() and not _is_json(lock):
