@@ -12,6 +12,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -25,8 +26,8 @@ from typing import Any
 
 from sidebyside import in_own_process
 
-TILES, TILE_SIDE = 16, 64  # of the CNN: about a second each
-REST, RESTS = 1.0, 40  # seconds and number of the cells whose overhead is measured
+TILES, TILE_SIDE = (4, 20), 64  # in a short and a long run; of the CNN: about a second each
+REST, RESTS = 1.0, (8, 64)  # seconds of a cell whose overhead is measured, and how many in a short and a long run
 SPREAD = 0.5  # of the logarithm of sleeping times
 MANY = [(8, 1_000, 0.48), (16, 5_000, 0.2), (64, 20_000, 0.8)]  # slots, cells, mean seconds of a cell
 MORE = 100_000  # cells
@@ -100,6 +101,17 @@ def rests(times: list[float], name: str) -> list[Any]:
     ]
 
 
+def start_workers(executor: Any, slots: int) -> None:
+    """Runs cells until as many processes as there are slots have taken some: a process takes seconds to start, and the
+    first to be there would take more than their share."""
+    for number in range(40):
+        cells = rests([1.0] * 2 * slots, f"apart {slots} {number}")
+        logs = [executor.store.log(entry.key).read_text() for entry in executor.run(cells)]
+        if len({process for log in logs for process in re.findall(r"pid (\d+)", log)}) == slots:
+            return
+    raise SystemExit(f"not all of {slots} workers came")
+
+
 def timed(executor: Any, cells: list[Any]) -> tuple[float, float]:
     """Seconds, and seconds of this process's CPU time."""
     began, spent = time.perf_counter(), time.process_time()
@@ -108,23 +120,41 @@ def timed(executor: Any, cells: list[Any]) -> tuple[float, float]:
 
 
 def overhead(rounds: int) -> dict[str, float]:
-    """What a cell costs beside its work: the median of the rounds, after one apart that starts the workers."""
+    """What a cell costs beside its work, and what a run of any number of cells costs once: its monitor is a process."""
     found = part("overhead", rounds)
-    print(f"a cell of {REST:g} s on two workers costs {1e3 * found['seconds']:.0f} ms beside its work", flush=True)
-    return {"cell_overhead": round(found["seconds"] / REST, 4), "cell_overhead_best": round(found["best"] / REST, 4)}
+    each, once = (statistics.median(row[name] for row in found) for name in ("each", "once"))
+    whole = statistics.median(row["whole"] for row in found)
+    print(
+        f"a cell of {REST:g} s costs {1e3 * (2 * each - REST):.0f} ms beside its work, a run {once:.1f} s once: "
+        f"together {2 * whole / RESTS[1] / REST - 1:.1%} of a run of {RESTS[1]} cells on two workers",
+        flush=True,
+    )
+    return {
+        "cell_overhead": round(2 * each / REST - 1, 4),
+        "cell_overhead_with_start": round(2 * whole / RESTS[1] / REST - 1, 4),
+        "run_start_seconds": round(once, 2),
+    }
 
 
-def measure_overhead(rounds: str) -> dict[str, float]:
+def measure_overhead(rounds: str) -> list[dict[str, float]]:
+    found = []
     with cluster(2) as (_, executor):
-        executor.run(rests([REST] * 4, "apart"))
-        walls = [timed(executor, rests([REST] * RESTS, f"round {number}"))[0] for number in range(int(rounds))]
-    costs = [wall * 2 / RESTS - REST for wall in walls]
-    return {"seconds": statistics.median(costs), "best": min(costs)}
+        start_workers(executor, 2)
+        for number in range(int(rounds)):
+            short, long = (timed(executor, rests([REST] * count, f"{number} {count}"))[0] for count in RESTS)
+            found.append({**line(short, long, RESTS), "whole": long})
+    return found
+
+
+def line(short: float, long: float, counts: tuple[int, int]) -> dict[str, float]:
+    """Seconds that each further cell takes, and those that a run takes once, from a short and a long run."""
+    each = (long - short) / (counts[1] - counts[0])
+    return {"each": each, "once": short - counts[0] * each}
 
 
 def tiles(rounds: int) -> dict[str, Any]:
-    """One worker and two, each with a Ray of its own, take the same tiles in turn; workers last from turn to turn, and
-    the first turn, in which they start and compile, is not counted."""
+    """One worker and two, each with a Ray of its own, take the same tiles in turn, few and many: the difference is the
+    steady state, without what starts and is compiled. Workers last from turn to turn; the first is not counted."""
     with tempfile.TemporaryDirectory() as folder:
         part("inputs", folder)
         drivers = [driver(folder, workers) for workers in (1, 2)]
@@ -134,18 +164,16 @@ def tiles(rounds: int) -> dict[str, Any]:
             for one in drivers:
                 one.stdin.close()
                 one.wait()
-    efficiency = [alone["wall"] / (2 * both["wall"]) for alone, both in turns]
-    best = min(alone["wall"] for alone, _ in turns) / (2 * min(both["wall"] for _, both in turns))
-    slower = [both["cell"] / alone["cell"] for alone, both in turns]
+    efficiency = [alone["each"] / (2 * both["each"]) for alone, both in turns]
     for (alone, both), ratio in zip(turns, efficiency, strict=True):
-        print(
-            f"{TILES} tiles: 1 worker {alone['wall']:6.1f} s, 2 workers {both['wall']:6.1f} s, efficiency {ratio:.3f}"
-        )
+        print(f"a tile: 1 worker {alone['each']:6.3f} s, 2 workers {both['each']:6.3f} s, efficiency {ratio:.3f}")
+    best = [min(one["each"] for one in column) for column in zip(*turns, strict=True)]
+    slower = statistics.median(both["cell"] / alone["cell"] for alone, both in turns)
     return {
         "two_worker_efficiency": round(statistics.median(efficiency), 3),
-        "two_worker_efficiency_best": round(best, 3),
+        "two_worker_efficiency_of_best": round(best[0] / (2 * best[1]), 3),
         "two_worker_speedup": round(2 * statistics.median(efficiency), 3),
-        "tile_slower_beside_another": round(statistics.median(slower), 3),  # memory, caches, and who else is here
+        "tile_slower_beside_another": round(slower, 3),  # for memory and caches, and whoever else is here
     }
 
 
@@ -168,12 +196,15 @@ def drive(folder: str, workers: str) -> None:
     from awt.runtime import Store
 
     with cluster(int(workers)) as (_, executor):
-        cells = tile_cells(Path(folder), "cnn", TILE_SIDE, TILES)
+        start_workers(executor, int(workers))
         for number, _ in enumerate(sys.stdin):
-            executor.store = Store(Path(folder, workers, f"store{number}"))  # nothing is there yet
-            wall, _ = timed(executor, cells)
-            times = [cell["seconds"] for cell in executor.stats.cells[-TILES:]]
-            print(json.dumps({"wall": wall, "cell": statistics.median(times)}), file=sys.__stdout__, flush=True)
+            walls = []
+            for count in TILES:
+                executor.store = Store(Path(folder, workers, f"{number}-{count}"))  # nothing is there yet
+                walls.append(timed(executor, tile_cells(Path(folder), "cnn", TILE_SIDE, count))[0])
+            times = [cell["seconds"] for cell in executor.stats.cells[-TILES[1] :]]
+            found = {**line(*walls, TILES), "cell": statistics.median(times)}
+            print(json.dumps(found), file=sys.__stdout__, flush=True)
 
 
 def tile_cells(folder: Path, name: str, side: int, count: int) -> list[Any]:
@@ -190,7 +221,8 @@ def tile_cells(folder: Path, name: str, side: int, count: int) -> list[Any]:
     return [tile_cell(request, tile, side) for tile in islice(request.index(side).tiles(), count)]
 
 
-def write_inputs(folder: str) -> None:
+def write_inputs(folder: str) -> str:
+    """Random points and initial weights, in files."""
     import numpy as np
 
     from awt.artifacts import encode_npy, write
@@ -200,6 +232,7 @@ def write_inputs(folder: str) -> None:
     write(Path(folder, "x.npy"), encode_npy(x))
     for name in ("mlp", "cnn"):
         write(Path(folder, f"{name}.npz"), encode_weights(network(name, MNIST).initialise(0)))
+    return folder
 
 
 def network(name: str, data: dict[str, Any]) -> Any:
@@ -245,9 +278,7 @@ def measure_many() -> list[dict[str, float]]:
                 made.add_node(num_cpus=wanted - slots, object_store_memory=300 * 2**20)
                 made.wait_for_nodes()
                 slots = wanted
-            # twice, since the first to start take more than their share of the cells
-            for number in range(2):
-                executor.run(rests([3.0] * 2 * slots, f"apart {slots} {number}"))
+            start_workers(executor, slots)
             times = rng.lognormal(0, SPREAD, count)
             times *= mean / times.mean()
             wall, spent = timed(executor, rests(times.tolist(), f"many {slots}"))
