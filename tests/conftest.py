@@ -266,6 +266,29 @@ def copy_of(tmp_path: Path) -> Iterator[Callable[[Workspace], Workspace]]:
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Makes a disk of a size in a folder, and makes it larger."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(options: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False
+        )
+
+    def disk(size: str) -> Path:
+        if folder.is_mount():
+            assert mount(f"remount,size={size}").returncode == 0
+        elif mount(f"size={size}").returncode != 0:
+            pytest.skip("only root can mount a small disk to fill")
+        return folder
+
+    yield disk
+    if folder.is_mount():
+        subprocess.run(["umount", folder], check=True)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
     yield

@@ -9,6 +9,7 @@ from awt import (
     __version__,
     attack_command,
     data_command,
+    doctor_command,
     export_command,
     gram_command,
     lineage_command,
@@ -90,6 +91,8 @@ def parser() -> argparse.ArgumentParser:
     command("check", check, "validate params.yaml")
     new_command.add_arguments(command("new", new_command.new, "make a new experiment in pipelines/, from another"))
     plan_command.add_arguments(command("plan", plan_command.plan, "say what an experiment will take before it runs"))
+    text = "say what will not work, here and on the nodes of a cluster, before work starts"
+    doctor_command.add_arguments(command("doctor", doctor_command.doctor, text))
     command("cells", cells, "list the cells in the store")
     command("logs", logs, "show a cell's log").add_argument("cell", help="a key, its beginning, or a label")
     again = command("rerun", rerun, "compute one cell again and compare its bytes with the store's")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -139,29 +138,6 @@ def test_the_machine_s_settings_of_jax_do_not_show(finished, copy_of):
     assert done.returncode == 0, done.stderr
     assert workspace.record("kernel")["cells"]["reused"] == 0
     assert workspace.results() == finished.results()
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """Makes a disk of a size in a folder, and makes it larger."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-
-    def mount(options):
-        return subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False
-        )
-
-    def disk(size):
-        if folder.is_mount():
-            assert mount(f"remount,size={size}").returncode == 0
-        elif mount(f"size={size}").returncode != 0:
-            pytest.skip("only root can mount a small disk to fill")
-        return folder
-
-    yield disk
-    if folder.is_mount():
-        subprocess.run(["umount", folder], check=True)
 
 
 def fails_for_want_of_room(workspace, stage):

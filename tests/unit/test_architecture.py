@@ -57,6 +57,8 @@ MAY_IMPORT = {
     "mask_command": {"errors", "artifacts", "stage", "experiment", "anatomy", "mask_picture", "text"},
     "planning": BASE | {"data", "models", "attacks", "kernels", "tickets", "training", "evaluation", "lineage"},
     "plan_command": {"errors", "artifacts", "params", "runtime", "stage", "text", "planning"},
+    "doctor": {"errors", "artifacts", "params", "runtime", "lineage", "data", "stage", "experiment", "planning"},
+    "doctor_command": {"errors", "artifacts", "doctor"},
     "rerun": {"params", "runtime", "lineage", "stage"},
     "lineage_command": {"errors", "artifacts", "params", "runtime", "lineage", "stage", "experiment", "rerun"},
     "new_command": {"errors", "artifacts", "params", "experiment"},
@@ -70,6 +72,7 @@ MAY_IMPORT = {
         "stage",
         "attack_command",
         "data_command",
+        "doctor_command",
         "export_command",
         "gram_command",
         "lineage_command",
@@ -82,7 +85,7 @@ MAY_IMPORT = {
 }
 # only these import what they wrap
 SOLE_IMPORTERS = {
-    "ray": {"runtime/ray_executor.py"},
+    "ray": {"runtime/ray_executor.py", "doctor/nodes.py"},
     "orbax": {"runtime/resume.py"},
     "neural_tangents": {"kernels/_neural_tangents.py"},
     "rich": {"runtime/progress.py"},
