@@ -9,6 +9,7 @@ from typing import Any
 from awt.artifacts import encode_json, write
 from awt.errors import DISK_FULL, Interrupted, WorkError
 from awt.params import Resources, Runtime
+from awt.runtime import code
 from awt.runtime.cell import Cell, Surroundings, numeric_versions, to_json
 from awt.runtime.machines import Machine, here
 from awt.runtime.progress import Progress
@@ -32,11 +33,12 @@ class Stats:
 class Executor(ABC):
     """Runs cells. Subclasses say where; the store, the log and the record are the same for all."""
 
-    def __init__(self, stage: str, runtime: Runtime, store: Store, code: str) -> None:
+    def __init__(self, stage: str, runtime: Runtime, store: Store, fingerprint: str) -> None:
         self.stage = stage
         self.runtime = runtime
         self.store = store
-        self.code = code
+        self._fingerprint = fingerprint
+        code.here()  # as it is now, before a worker could see another
         self.run_id: str | None = None  # of the stage's run, for what it computes
         self.stats = Stats()
         self._surroundings: Surroundings | None = None
@@ -44,7 +46,7 @@ class Executor(ABC):
     @property
     def surroundings(self) -> Surroundings:
         if self._surroundings is None:
-            self._surroundings = Surroundings(self.code, self._platform())
+            self._surroundings = Surroundings(self._fingerprint, self._platform())
         return self._surroundings
 
     def run(self, cells: Sequence[Cell]) -> list[Entry]:
@@ -70,7 +72,7 @@ class Executor(ABC):
                     continue
                 entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
                 self.stats.computed += 1
-                progress.finish(label, outcome.seconds)
+                progress.finish(label, outcome.seconds, outcome.node)
                 del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
         self._note({key: entries[key] for key in missing if key in entries}, cells, keys, reused=False)
         if failures:
@@ -126,11 +128,13 @@ class Executor(ABC):
             checkpoints=str(self.store.checkpoints(key).absolute()),
             checkpoint_seconds=self.runtime.checkpoint_seconds,
             threads=self.threads(cell.kind),
+            gpus=self.wanted(cell.kind).gpus or 0,
             xla_flags=self.surroundings.xla_flags,
             versions=numeric_versions(),
+            code=code.here(),
         )
 
-    def _append_log(self, key: str, lines: list[str]) -> None:
+    def append_log(self, key: str, lines: list[str]) -> None:
         if lines:
             with self.store.log(key).open("a", encoding="utf-8") as log:
                 log.writelines(f"{line}\n" for line in lines)
@@ -166,18 +170,18 @@ class Executor(ABC):
         if outcome.failure == "interrupted":
             raise Interrupted("interrupted; finished cells and checkpoints are kept, run again to continue")
         error = outcome.error(missing[key].label)
-        if outcome.failure == "fault":
+        if outcome.failure in ("fault", "lost", "memory"):
             others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
             raise WorkError(f"{error}{others}; see `awt logs {key[:12]}`, debug with `awt rerun {key[:12]} --serial`")
         raise error
 
 
-def open_executor(stage: str, runtime: Runtime, store: Store, code: str) -> Executor:
-    """The executor that the parameters ask for."""
+def open_executor(stage: str, runtime: Runtime, store: Store, fingerprint: str) -> Executor:
+    """The executor that the parameters ask for; the fingerprint is of the code that decides the stage's results."""
     if runtime.executor == "serial":
         from awt.runtime.serial_executor import SerialExecutor
 
-        return SerialExecutor(stage, runtime, store, code)
+        return SerialExecutor(stage, runtime, store, fingerprint)
     from awt.runtime.ray_executor import RayExecutor
 
-    return RayExecutor(stage, runtime, store, code)
+    return RayExecutor(stage, runtime, store, fingerprint)

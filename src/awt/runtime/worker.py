@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from awt.artifacts import Buffer, sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
-from awt.runtime import memory
+from awt.runtime import code, memory
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import available, pin
@@ -24,8 +24,10 @@ JAX_SETTINGS = {
     "jax_default_matmul_precision": None,
     "jax_disable_most_optimizations": False,
 }
+WHOLE_GPU = "0.90"  # of its memory, for a cell that has it alone: some is left for the driver and the libraries
 
-Failure = Literal["input", "work", "disk", "interrupted", "fault"]
+Failure = Literal["input", "work", "disk", "interrupted", "fault", "lost", "memory"]
+"""The last two: its worker is gone, and went for want of memory."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,10 @@ class Task:
     checkpoints: str
     checkpoint_seconds: float
     threads: int
+    gpus: float
     xla_flags: str
     versions: dict[str, str]
+    code: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class Outcome:
     seconds: float = 0.0
     host: str = ""
     device: str = ""
+    node: str = ""  # of a cluster, as a person calls it
 
     def error(self, label: str) -> AwtError:
         kind = InputError if self.failure == "input" else WorkError
@@ -72,6 +77,7 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
             context.log(f"start {task.label} on {socket.gethostname()} (pid {os.getpid()})")
             context.flush()
             context.check_stop()
+            code.check(task.code)
             _verify(task, inputs)
             device = _prepare_device(task)
             context.log(f"computing on {device} with {available()} cores")
@@ -114,7 +120,7 @@ def _prepare_device(task: Task) -> str:
         memory.keep()
         os.environ["JAX_PLATFORMS"] = "cpu"
     else:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        _share_gpu(task.gpus)
     import jax
 
     # whatever this machine's environment says of them
@@ -126,6 +132,15 @@ def _prepare_device(task: Task) -> str:
             "install awt[cuda] there, or set runtime.device: cpu"
         )
     return str(jax.devices()[0].device_kind)
+
+
+def _share_gpu(gpus: float) -> None:
+    """Has JAX take memory of its GPU (the one that Ray names in CUDA_VISIBLE_DEVICES) as it needs it where cells share
+    one, else nearly all at once; what the machine's environment says counts more."""
+    if gpus < 1:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    else:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", WHOLE_GPU)
 
 
 def _function(name: str) -> Any:
