@@ -83,6 +83,7 @@ MAY_IMPORT = {
 # only these import what they wrap
 SOLE_IMPORTERS = {
     "ray": {"runtime/ray_cluster.py", "runtime/ray_executor.py", "runtime/ray_tasks.py"},
+    "fsspec": {"runtime/remote.py"},
     "orbax": {"runtime/resume.py"},
     "neural_tangents": {"kernels/_neural_tangents.py"},
     "rich": {"runtime/progress.py"},

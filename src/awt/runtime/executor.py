@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from awt.artifacts import encode_json, write
 from awt.errors import DISK_FULL, Interrupted, WorkError
 from awt.params import Resources, Runtime
 from awt.runtime import code
@@ -55,7 +54,8 @@ class Executor(ABC):
         When cells fail the others still finish; then the failures are raised.
         """
         keys = [self.key(cell) for cell in cells]
-        entries = {key: entry for key in dict.fromkeys(keys) if (entry := self.store.find(key))}
+        self.store.send_rest()
+        entries = self.store.find_all(keys)
         missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in entries}
         self.stats.reused += len(entries)
         self._note(entries, cells, keys, reused=True)
@@ -68,6 +68,7 @@ class Executor(ABC):
                 if outcome.failure:
                     if outcome.failure != "interrupted":
                         progress.fail(label, outcome.message)
+                        self.store.send_log(key)
                     failures.append((key, outcome))
                     continue
                 entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
@@ -75,6 +76,7 @@ class Executor(ABC):
                 progress.finish(label, outcome.seconds, outcome.node)
                 del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
         self._note({key: entries[key] for key in missing if key in entries}, cells, keys, reused=False)
+        self.store.flush()
         if failures:
             self._raise(failures, missing)
         return [entries[key] for key in keys]
@@ -117,7 +119,10 @@ class Executor(ABC):
         return max(1, int(self.resources(kind).cpus))
 
     def _task(self, key: str, cell: Cell) -> Task:
-        write(self.store.work(key) / "cell.json", encode_json(to_json(cell) | {"stage": self.stage}))
+        self.store.describe(key, to_json(cell) | {"stage": self.stage})
+        remote = self.store.remote
+        # nodes have no disk in common with a driver whose store is at a URL
+        checkpoints = "" if remote and self.is_cluster else str(self.store.checkpoints(key).absolute())
         return Task(
             key=key,
             label=cell.label,
@@ -125,7 +130,8 @@ class Executor(ABC):
             params=dict(cell.params),
             digests={name: source.sha256 for name, source in cell.inputs.items()},
             platform=self.surroundings.platform,
-            checkpoints=str(self.store.checkpoints(key).absolute()),
+            checkpoints=checkpoints,
+            store_url=remote.url if remote else "",
             checkpoint_seconds=self.runtime.checkpoint_seconds,
             threads=self.threads(cell.kind),
             gpus=self.wanted(cell.kind).gpus or 0,

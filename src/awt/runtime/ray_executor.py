@@ -25,6 +25,7 @@ from awt.runtime.worker import Outcome
 
 IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound the results that wait
 POLL_SECONDS = 0.25
+MONITOR_SECONDS = 60.0  # for the monitor to start
 UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
 
 
@@ -135,6 +136,8 @@ class Flight:
         self._passed_on = self._busy = time.monotonic()
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
+        self._fill()  # so that workers and monitor start at the same time
+        self._await_monitor()
         while self._running or (self._waiting and not self._stop.is_set):
             self._fill()
             ready = self._wait()
@@ -147,6 +150,14 @@ class Flight:
             while ready:
                 yield from self._land(ready.pop())
             self._check_going()
+
+    def _await_monitor(self) -> None:
+        """Without it nobody would hear of the cells, nor they of a stop."""
+        deadline, first = time.monotonic() + MONITOR_SECONDS, self._monitor.drain.remote()
+        while not self._stop.is_set and time.monotonic() < deadline:
+            self._cluster.check_alive()
+            if self._ray.wait([first], timeout=POLL_SECONDS)[0]:
+                return
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._limit:

@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import shutil
 import socket
+import tempfile
 import time
 import traceback
 from collections.abc import Mapping
@@ -16,6 +18,7 @@ from awt.runtime import code, memory
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import available, pin
+from awt.runtime.courier import Courier
 
 JAX_SETTINGS = {
     "jax_enable_x64": False,
@@ -40,7 +43,8 @@ class Task:
     params: dict[str, Any]
     digests: dict[str, str]
     platform: str
-    checkpoints: str
+    checkpoints: str  # a folder; of this node's own if none is named
+    store_url: str  # where checkpoints travel, if the store has one
     checkpoint_seconds: float
     threads: int
     gpus: float
@@ -70,7 +74,9 @@ class Outcome:
 def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome:
     """Runs a cell and returns its outcome; never raises, so that nothing but plain data travels back."""
     started = time.monotonic()
-    context = Context(Path(task.checkpoints), task.checkpoint_seconds, report)
+    checkpoints = Path(task.checkpoints) if task.checkpoints else _scratch(task.key)
+    courier = Courier(task.store_url, task.key) if task.store_url else None
+    context = Context(checkpoints, task.checkpoint_seconds, report, courier=courier)
     device = ""
     with context.stop.catching():
         try:
@@ -92,12 +98,22 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
         except Exception as error:
             failure: Failure = "disk" if is_disk_full(error) else "fault"
             outcome = Outcome(failure=failure, message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        if courier is not None and (trouble := courier.close(is_finished=outcome.failure is None)):
+            context.log(trouble)
+        if not task.checkpoints and outcome.failure is None:
+            shutil.rmtree(checkpoints.parent, ignore_errors=True)
         seconds = time.monotonic() - started
         context.log(f"{outcome.failure or 'done'} after {seconds:.1f} s {outcome.message}\n{outcome.trace}".rstrip())
         context.flush()
     return Outcome(
         outcome.files, outcome.failure, outcome.message, outcome.trace, seconds, socket.gethostname(), device
     )
+
+
+def _scratch(key: str) -> Path:
+    folder = Path(tempfile.gettempdir()) / f"awt-checkpoints-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / key / "checkpoints"
 
 
 def _verify(task: Task, inputs: Mapping[str, Buffer]) -> None:

@@ -19,6 +19,7 @@ def task(**changes):
         "digests": {},
         "platform": "cpu",
         "checkpoints": "nowhere",
+        "store_url": "",
         "checkpoint_seconds": 1e9,
         "threads": 1,
         "gpus": 0,
@@ -59,6 +60,7 @@ def test_other_code_than_the_driver_s_is_refused():
 )
 def test_cells_that_share_a_gpu_take_memory_as_they_need_it(monkeypatch, gpus, name, value):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setenv("XLA_FLAGS", os.environ["XLA_FLAGS"])  # put back after a task set its own
     for both in ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
         monkeypatch.setenv(both, "")
         monkeypatch.delenv(both)
