@@ -7,33 +7,12 @@ import pytest
 
 
 @pytest.fixture
-def workspace(finished, copy_of, cluster):
-    """A repository with no cell computed, which uses the cluster."""
-    workspace = copy_of(finished)
-    workspace.command("rm", "-rf", ".awt")
-    workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": cluster.address}
-    workspace.edit({"runtime.checkpoint_seconds": 0})
-    return workspace
+def has_the_monitor(raylet):
+    return lambda node: any(child.name().startswith("ray::Monitor") for child in raylet(node).children())
 
 
-def change(workspace, file, before, after):
-    """Changes a line of the repository's code."""
-    path = workspace.path / "src" / "awt" / file
-    code = path.read_text()
-    assert code.count(before) == 1
-    path.write_text(code.replace(before, after))
-
-
-def raylet(node):
-    return psutil.Process(node.all_processes["raylet"][0].process.pid)
-
-
-def has_the_monitor(node):
-    return any(child.name().startswith("ray::Monitor") for child in raylet(node).children())
-
-
-def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster):
-    change(workspace, "runtime/ray_executor.py", "UNSATISFIABLE_SECONDS = 30.0", "UNSATISFIABLE_SECONDS = 1.0")
+def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster, change, has_the_monitor):
+    change(workspace.path, "runtime/ray_executor.py", "UNSATISFIABLE_SECONDS = 30.0", "UNSATISFIABLE_SECONDS = 1.0")
     process = workspace.start(sys.executable, "stages/mask.py")
     workspace.worker("mask awt 0.1", process)
     assert has_the_monitor(cluster.head_node)
@@ -46,8 +25,8 @@ def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster):
     assert "Traceback" not in output
 
 
-def test_a_lost_node_is_survived(workspace, cluster, finished):
-    change(workspace, "runtime/worker.py", 'f"start {task.label}', 'f"start (the copy) {task.label}')
+def test_a_lost_node_is_survived(workspace, cluster, finished, change, raylet, has_the_monitor):
+    change(workspace.path, "runtime/worker.py", 'f"start {task.label}', 'f"start (the copy) {task.label}')
     process = workspace.start(sys.executable, "stages/mask.py")
     worker, key = workspace.worker("mask awt 0.1", process)
     assert has_the_monitor(cluster.head_node)  # where the driver is, however often a node is lost
