@@ -131,6 +131,12 @@ def test_wrapped_libraries_have_one_importer(package):
     assert importers <= SOLE_IMPORTERS[package]
 
 
+def test_the_runtime_compares_no_clocks():
+    """Machines' clocks differ: durations are by a process's own monotonic clock, times of day are for people."""
+    for path in (SOURCE / "runtime").rglob("*.py"):
+        assert not re.search(r"time\.time\(|datetime", path.read_text()), path
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_stage_scripts_are_thin(stage):
     assert len((PROJECT / "stages" / f"{stage}.py").read_text().splitlines()) < 80

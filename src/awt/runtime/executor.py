@@ -59,27 +59,36 @@ class Executor(ABC):
         missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in entries}
         self.stats.reused += len(entries)
         self._note(entries, cells, keys, reused=True)
-        failures: list[tuple[str, Outcome]] = []
         with Progress(self.stage, len(entries) + len(missing), reused=len(entries)) as progress:
-            for key, outcome in self._compute(missing, progress) if missing else ():
-                label = missing[key].label
-                if outcome.failure == "disk":  # the next cells would only fail as well
-                    raise WorkError(DISK_FULL.format(error=f"{label}: {outcome.message}"))
-                if outcome.failure:
-                    if outcome.failure != "interrupted":
-                        progress.fail(label, outcome.message)
-                        self.store.send_log(key)
-                    failures.append((key, outcome))
-                    continue
-                entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
-                self.stats.computed += 1
-                progress.finish(label, outcome.seconds, outcome.node)
-                del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
+            try:
+                failures = self._keep_outcomes(missing, entries, progress) if missing else []
+            finally:
+                self.store.flush()
         self._note({key: entries[key] for key in missing if key in entries}, cells, keys, reused=False)
-        self.store.flush()
         if failures:
             self._raise(failures, missing)
         return [entries[key] for key in keys]
+
+    def _keep_outcomes(
+        self, missing: dict[str, Cell], entries: dict[str, Entry], progress: Progress
+    ) -> list[tuple[str, Outcome]]:
+        """Computes cells and adds their entries; returns the failures."""
+        failures = []
+        for key, outcome in self._compute(missing, progress):
+            label = missing[key].label
+            if outcome.failure == "disk":  # the next cells would only fail as well
+                raise WorkError(DISK_FULL.format(error=f"{label}: {outcome.message}"))
+            if outcome.failure:
+                if outcome.failure != "interrupted":
+                    progress.fail(label, outcome.message)
+                    self.store.send_log(key)
+                failures.append((key, outcome))
+                continue
+            entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
+            self.stats.computed += 1
+            progress.finish(label, outcome.seconds, outcome.node)
+            del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
+        return failures
 
     def key(self, cell: Cell) -> str:
         return self.surroundings.key(cell, self.threads(cell.kind))

@@ -45,6 +45,7 @@ class Mirror:
         self._unsent.mkdir(parents=True, exist_ok=True)
         self._pool = ThreadPoolExecutor(THREADS)
         self._sending: deque[Future[None]] = deque()
+        self._has_failed = False
 
     def fetch(self, key: str, folder: Path) -> bool:
         """Brings an entry; whether there was a whole one. A damaged one counts as absent: the next is written over
@@ -107,7 +108,17 @@ class Mirror:
     def _submit(self, action: Callable[[str], None], name: str) -> None:
         while self._sending and (len(self._sending) > WAITING or self._sending[0].done()):
             self._sending.popleft().result()
-        self._sending.append(self._pool.submit(action, name))
+        self._sending.append(self._pool.submit(self._attempt, action, name))
+
+    def _attempt(self, action: Callable[[str], None], name: str) -> None:
+        """Does something, unless something before it failed: the patience of one is enough."""
+        if self._has_failed:
+            return
+        try:
+            action(name)
+        except Exception:
+            self._has_failed = True
+            raise
 
     def _send_work_file(self, name: str) -> None:
         self.remote.send(self._root / name, name)
