@@ -134,7 +134,14 @@ def test_a_killed_driver_is_taken_over_by_one_elsewhere(workspace, finished, cop
         assert f"from {url}" in elsewhere.log(key)
         assert "resumed at step" in elsewhere.log(key)
     assert elsewhere.results() == finished.results()
-    for command in (["cells"], ["logs", "retrain awt 0.1 seed 0"], ["store", "gc", "--days", "0"]):
+    elsewhere.command("rm", "-rf", ".awt")  # all is at the URL
+    label, [key] = "retrain awt 0.1 seed 0", workspace.keys("retrain awt 0.1")
+    for command, told in (
+        (["cells"], label),
+        (["logs", label], "done after"),
+        (["lineage", label], key[:12]),
+        (["store", "gc", "--days", "0"], "dropped 0 cells"),
+    ):
         asked = elsewhere.command(sys.executable, "-c", "from awt.cli import main; main()", *command)
-        assert asked.returncode == 0, asked.stderr
+        assert told in asked.stdout, asked.stdout + asked.stderr
     assert len(done()) == len(elsewhere.record("retrain")["cells"]["cells"])

@@ -74,9 +74,8 @@ class Outcome:
 def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome:
     """Runs a cell and returns its outcome; never raises, so that nothing but plain data travels back."""
     started = time.monotonic()
-    checkpoints = Path(task.checkpoints) if task.checkpoints else _scratch(task.key)
-    courier = Courier(task.store_url, task.key) if task.store_url else None
-    context = Context(checkpoints, task.checkpoint_seconds, report, courier=courier)
+    checkpoints = Path(task.checkpoints) if task.checkpoints else _scratch() / task.key / "checkpoints"
+    context = Context(checkpoints, task.checkpoint_seconds, report)
     device = ""
     with context.stop.catching():
         try:
@@ -85,6 +84,8 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
             context.check_stop()
             code.check(task.code)
             _verify(task, inputs)
+            if task.store_url:
+                context.courier = Courier(task.store_url, task.key)
             device = _prepare_device(task)
             context.log(f"computing on {device} with {available()} cores")
             files = _function(task.function)(task.params, inputs, context)
@@ -98,9 +99,10 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
         except Exception as error:
             failure: Failure = "disk" if is_disk_full(error) else "fault"
             outcome = Outcome(failure=failure, message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
-        if courier is not None and (trouble := courier.close(is_finished=outcome.failure is None)):
+        is_finished = outcome.failure is None
+        if context.courier is not None and (trouble := context.courier.close(is_finished)):
             context.log(trouble)
-        if not task.checkpoints and outcome.failure is None:
+        if is_finished and not task.checkpoints:
             shutil.rmtree(checkpoints.parent, ignore_errors=True)
         seconds = time.monotonic() - started
         context.log(f"{outcome.failure or 'done'} after {seconds:.1f} s {outcome.message}\n{outcome.trace}".rstrip())
@@ -110,10 +112,11 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
     )
 
 
-def _scratch(key: str) -> Path:
+def _scratch() -> Path:
+    """A folder of this node's own, for checkpoints on their way to the store's URL."""
     folder = Path(tempfile.gettempdir()) / f"awt-checkpoints-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / key / "checkpoints"
+    return folder
 
 
 def _verify(task: Task, inputs: Mapping[str, Buffer]) -> None:

@@ -74,6 +74,7 @@ def test_what_one_machine_finished_another_finds(machine):
     here.log(KEY).write_text("a line\n")
     here.put(KEY, FILES, {"host": "here"})
     here.flush()
+    assert machine("elsewhere").peek(KEY).key == KEY
     entry = there.find(KEY)
     assert {name: entry.read(name) for name in FILES} == FILES
     assert entry.about == {"host": "here"}
