@@ -19,6 +19,7 @@ from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import available, pin
 from awt.runtime.courier import Courier
+from awt.runtime.device import processor
 
 JAX_SETTINGS = {
     "jax_enable_x64": False,
@@ -150,7 +151,7 @@ def _prepare_device(task: Task) -> str:
             f"runtime.device is {backend}, but JAX on {socket.gethostname()} only has {jax.default_backend()}: "
             "install awt[cuda] there, or set runtime.device: cpu"
         )
-    return str(jax.devices()[0].device_kind)
+    return f"cpu ({processor()})" if backend == "cpu" else str(jax.devices()[0].device_kind)
 
 
 def _share_gpu(gpus: float) -> None:
