@@ -130,7 +130,7 @@ class Flight:
         self._monitor = executor.start_monitor()
         self._waiting = deque(missing)
         self._running: dict[Any, Attempt] = {}
-        self._attempts = dict.fromkeys(missing, 0)
+        self._losses = dict.fromkeys(missing, 0)
         self._room: dict[str, int] = defaultdict(lambda: 1)  # by kind; more once one ran out of memory
         self._pace = Pace()
         self._limit, self._sized = 1, float("-inf")
@@ -191,11 +191,11 @@ class Flight:
             yield attempt.key, outcome
             return
         self._pace.forget(attempt.key)
-        self._attempts[attempt.key] += 1
-        self._executor.append_log(attempt.key, [f"attempt {self._attempts[attempt.key]} lost: {outcome.message}"])
+        self._losses[attempt.key] += 1
+        self._executor.append_log(attempt.key, [f"attempt {self._losses[attempt.key]} lost: {outcome.message}"])
         if outcome.failure == "memory":
             self._make_room(attempt, cell.kind)
-        if self._attempts[attempt.key] <= self._executor.runtime.retries:
+        if self._losses[attempt.key] <= self._executor.runtime.retries:
             self._executor.stats.retried += 1
             self._progress.retry(cell.label, outcome.message)
             self._waiting.append(attempt.key)
@@ -212,14 +212,16 @@ class Flight:
             )
 
     def _given_up(self, key: str, outcome: Outcome) -> str:
-        attempts, kind = self._attempts[key], self._missing[key].kind
-        often = f"on each of {attempts} attempts" if attempts > 1 else "and is not retried (runtime.retries is 0)"
+        losses, kind = self._losses[key], self._missing[key].kind
+        often = f"on each of {losses} attempts" if losses > 1 else "and is not retried (runtime.retries is 0)"
         advice = ""
         if outcome.failure == "memory":
             advice = (
                 f"; say with runtime.resources.{kind}.memory_gb what it needs, so that fewer run beside it, "
                 "or add nodes with more memory"
             )
+        elif self._ray.exceptions.WorkerCrashedError.__name__ in outcome.message:
+            advice = f"; the system kills for want of memory without a word: see runtime.resources.{kind}.memory_gb"
         return f"{outcome.message}, {often}{advice}"
 
     def _outcome(self, key: str, reference: Any) -> Outcome:
