@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # stages call `python`: the environment's comes first
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: repro site quick test test-all lint bench clean environment
+.PHONY: repro site quick test test-all chaos lint bench clean environment
 
 repro: $(READY)  ## run the default pipeline and show its table
 	@test -s .dvc/tmp/rwlock || rm -f .dvc/tmp/rwlock  # DVC stumbles over an empty one, which a killed DVC may leave
@@ -28,6 +28,9 @@ test: $(READY)  ## the test suite: minutes, one fault of each kind
 
 test-all: $(READY)  ## everything
 	python -m pytest $(TWO)
+
+chaos: $(READY)  ## break things on purpose, and show what was seen and lost (docs/reliability.md)
+	python -m pytest -m chaos
 
 lint: $(READY)
 	ruff check .

@@ -289,9 +289,35 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", folder], check=True)
 
 
+@pytest.fixture
+def saw(request: pytest.FixtureRequest) -> Callable[[str, str], str]:
+    """Finds what a fault made the run say, and notes the line for the table of `make chaos`; returns the line."""
+    [fault] = request.node.get_closest_marker("chaos").args
+
+    def find(output: str, pattern: str) -> str:
+        said = re.search(f"^.*{pattern}.*$", output, re.MULTILINE)
+        assert said, output
+        request.node.user_properties.append((f"chaos: {fault}", said.group()))
+        return said.group()
+
+    return find
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
     yield
+    if terminalreporter.config.getoption("markexpr") == "chaos":
+        _show_faults(terminalreporter)
     lacking = [report for report in terminalreporter.stats.get("skipped", []) if "AWT_DATA_DIR" in str(report.longrepr)]
     if lacking:
         terminalreporter.write_line(f"{len(lacking)} tests were skipped for want of a data set: set AWT_DATA_DIR")
+
+
+def _show_faults(terminalreporter: Any) -> None:
+    """A table of faults, what was seen of them, and what was lost: nothing, where the test of it passed."""
+    for outcome, lost in (("passed", "nothing"), ("failed", "the test failed: see above")):
+        for report in terminalreporter.stats.get(outcome, []):
+            if report.when == "call":
+                noted = [(name.removeprefix("chaos: "), said) for name, said in report.user_properties]
+                for fault, said in noted or [(report.nodeid, "")]:
+                    terminalreporter.write_line(f"\nfault  {fault}\nseen   {said[:240]}\nlost   {lost}")

@@ -47,8 +47,7 @@ def logs(arguments: argparse.Namespace) -> None:
     store = store_of(params.load())
     one = find(store, arguments.cell)
     print(f"{one.key}\n{one.stage}: {one.cell.label} ({one.state})")
-    log = store.log(one.key)
-    print(log.read_text(encoding="utf-8") if log.exists() else "(no log: the cell has not started)", end="")
+    print(store.read_log(one.key) or "(no log: the cell has not started)", end="")
 
 
 def rerun(arguments: argparse.Namespace) -> None:

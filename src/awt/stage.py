@@ -4,15 +4,17 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from awt import params
-from awt.artifacts import encode_json, read_json, write
+from awt.artifacts import encode_json, read_json, sha256, sha256_file, write
 from awt.errors import InputError
 from awt.lineage.records import RECORDS as RECORDS
 from awt.lineage.records import Run
 from awt.runtime import Cell, Entry, Executor, Store, open_executor
+from awt.runtime.lock import only_driver
+from awt.runtime.remote import Remote
 
 ARTIFACTS = Path("artifacts")
 
@@ -32,6 +34,13 @@ class Stage:
         self._run = Run.begin(name, Path(), self.repository)
         if self._runtime.executor == "ray":
             self._open()  # finds an address that nobody listens at before any work
+
+    def alone(self) -> AbstractContextManager[None]:
+        """A context in which no other driver computes this stage of the experiment with the same store."""
+        place = os.path.relpath(Path().resolve(), self.repository.resolve())
+        what = f"the stage {self.name} of {'the default experiment' if place == '.' else place}"
+        experiment = sha256(encode_json([place, sha256_file(Path("params.yaml"))]))
+        return only_driver(what, f"{self.name}-{experiment[:16]}", self._store.root / "locks", self._store.remote)
 
     def run(self, cells: Sequence[Cell]) -> list[Entry]:
         """Computes cells, or finds them in the store; entries come in the cells' order."""
@@ -71,11 +80,12 @@ class Stage:
 def stage(name: str) -> Iterator[Stage]:
     """A stage from its parameters to its record, which is written only when all went well."""
     work = Stage(name)
-    try:
-        yield work
-        work.finish()
-    finally:
-        work.close()
+    with work.alone():
+        try:
+            yield work
+            work.finish()
+        finally:
+            work.close()
 
 
 def publish(folder: Path, files: Mapping[str, bytes | Path]) -> None:
@@ -127,8 +137,12 @@ def runtime_of(parameters: params.Params) -> params.Runtime:
 
 
 def store_of(parameters: params.Params) -> Store:
-    """The store of the runtime section, else $AWT_STORE, else the repository's."""
-    root = parameters.runtime.store or os.environ.get("AWT_STORE") or Path(parameters.root) / ".awt" / "store"
-    if "://" in str(root):
-        raise InputError(f"runtime.store: {root}: only folders are supported, not URLs")
-    return Store(Path(root))
+    """The store of the runtime section, else $AWT_STORE, else the repository's, which is also this machine's part of a
+    store at a URL."""
+    own = Path(parameters.root) / ".awt" / "store"
+    chosen = parameters.runtime.store or os.environ.get("AWT_STORE") or str(own)
+    if "://" not in chosen:
+        return Store(Path(chosen))
+    remote = Remote(chosen)
+    remote.check()
+    return Store(own, remote)

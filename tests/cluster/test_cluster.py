@@ -7,33 +7,13 @@ import pytest
 
 
 @pytest.fixture
-def workspace(finished, copy_of, cluster):
-    """A repository with no cell computed, which uses the cluster."""
-    workspace = copy_of(finished)
-    workspace.command("rm", "-rf", ".awt")
-    workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": cluster.address}
-    workspace.edit({"runtime.checkpoint_seconds": 0})
-    return workspace
+def has_the_monitor(raylet):
+    return lambda node: any(child.name().startswith("ray::Monitor") for child in raylet(node).children())
 
 
-def change(workspace, file, before, after):
-    """Changes a line of the repository's code."""
-    path = workspace.path / "src" / "awt" / file
-    code = path.read_text()
-    assert code.count(before) == 1
-    path.write_text(code.replace(before, after))
-
-
-def raylet(node):
-    return psutil.Process(node.all_processes["raylet"][0].process.pid)
-
-
-def has_the_monitor(node):
-    return any(child.name().startswith("ray::Monitor") for child in raylet(node).children())
-
-
-def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster):
-    change(workspace, "runtime/ray_executor.py", "UNSATISFIABLE_SECONDS = 30.0", "UNSATISFIABLE_SECONDS = 1.0")
+@pytest.mark.chaos("all nodes are gone")
+def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster, change, has_the_monitor, saw):
+    change(workspace.path, "runtime/ray_executor.py", "UNSATISFIABLE_SECONDS = 30.0", "UNSATISFIABLE_SECONDS = 1.0")
     process = workspace.start(sys.executable, "stages/mask.py")
     workspace.worker("mask awt 0.1", process)
     assert has_the_monitor(cluster.head_node)
@@ -41,13 +21,14 @@ def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster):
         cluster.remove_node(node, allow_graceful=False)  # SIGKILL for each of its processes
     output = workspace.output(process)
     assert process.returncode == 1, output
-    assert "the nodes that could go on are gone: runtime.resources: a mask cell asks for 1 CPUs" in output
+    saw(output, "the nodes that could go on are gone: runtime.resources: a mask cell asks for 1 CPUs")
     assert "run again once they are back" in output
     assert "Traceback" not in output
 
 
-def test_a_lost_node_is_survived(workspace, cluster, finished):
-    change(workspace, "runtime/worker.py", 'f"start {task.label}', 'f"start (the copy) {task.label}')
+@pytest.mark.chaos("a node is killed (SIGKILL) in mask")
+def test_a_lost_node_is_survived(workspace, cluster, finished, change, raylet, has_the_monitor, saw):
+    change(workspace.path, "runtime/worker.py", 'f"start {task.label}', 'f"start (the copy) {task.label}')
     process = workspace.start(sys.executable, "stages/mask.py")
     worker, key = workspace.worker("mask awt 0.1", process)
     assert has_the_monitor(cluster.head_node)  # where the driver is, however often a node is lost
@@ -57,6 +38,7 @@ def test_a_lost_node_is_survived(workspace, cluster, finished):
     output = workspace.output(process)
     assert process.returncode == 0, output
     assert workspace.record("mask")["cells"]["retried"] >= 1
+    saw(output, "mask: retry ")
     assert "resumed at step" in workspace.log(key)
     assert "start (the copy)" in workspace.logs()  # the nodes ran the driver's code, not what is installed
     assert workspace.results() == finished.results()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 
 import pytest
@@ -48,7 +49,8 @@ def test_cells_compute_with_the_cores_they_ask_for(finished, survivor):
         assert (set(keys) == set(finished.keys(label))) is same  # the number of cores is part of a cell's key
 
 
-def test_workers_that_are_stopped_or_killed_are_replaced(finished, copy_of):
+@pytest.mark.chaos("a worker is stopped (SIGTERM), another killed (SIGKILL)")
+def test_workers_that_are_stopped_or_killed_are_replaced(finished, copy_of, saw):
     """SIGTERM for the worker of one cell, as a node that is taken away sends; kill -9 for that of another."""
     workspace = copy_of(finished)
     workspace.command("rm", "-rf", ".awt")
@@ -63,6 +65,8 @@ def test_workers_that_are_stopped_or_killed_are_replaced(finished, copy_of):
     output = workspace.output(process)
     assert process.returncode == 0, output
     assert workspace.record("retrain")["cells"]["retried"] == 2
+    saw(output, "retrain: retry .*: its worker was stopped")
+    saw(output, "retrain: retry .*: its worker was lost")
     for key, reason in ((stopped, "its worker was stopped (stopped and checkpointed"), (killed, "its worker was lost")):
         assert f"attempt 1 lost: {reason}" in workspace.log(key)
         assert "resumed at step" in workspace.log(key)
@@ -140,17 +144,57 @@ def test_the_machine_s_settings_of_jax_do_not_show(finished, copy_of):
     assert workspace.results() == finished.results()
 
 
-def fails_for_want_of_room(workspace, stage):
+@pytest.mark.chaos("a second driver on the same experiment")
+def test_a_second_driver_is_told_of_the_first_and_a_killed_one_leaves_no_lock(finished, copy_of, saw):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    workspace.edit(SELDOM | {"retrain.epochs": 3000})
+    first = workspace.start(sys.executable, "stages/retrain.py")
+    workspace.wait_for(lambda: "epoch=1 " in workspace.logs(), first)
+    second = workspace.stage("retrain")
+    assert second.returncode == 1, second.stdout + second.stderr
+    told = "the stage retrain of the default experiment is being computed by another driver"
+    saw(second.stderr, f"error: {told}: process {first.pid} on {socket.gethostname()}, since 20")
+    workspace.kill(first)
+    third = workspace.start(sys.executable, "stages/retrain.py")
+    workspace.wait_for(lambda: workspace.logs().count("start retrain") == 2, third)
+    workspace.kill(third)
+
+
+@pytest.mark.chaos("the store at a URL does not answer for a while")
+def test_a_store_that_does_not_answer_for_a_while_is_waited_for(finished, copy_of, tmp_path, saw):
+    workspace = copy_of(finished)
+    workspace.command("rm", "-rf", ".awt")
+    bucket, away = tmp_path / "bucket", tmp_path / "away"
+    workspace.environment["AWT_STORE"] = f"file://{bucket}"
+    process = workspace.start(sys.executable, "stages/retrain.py")
+    workspace.wait_for(lambda: list(bucket.glob("cells/??/*/meta.json")), process)
+    bucket.rename(away)
+    bucket.write_text("not a folder")
+    workspace.wait_for(lambda: "does not answer" in (workspace.path / "output").read_text(), process)
+    bucket.unlink()
+    away.rename(bucket)
+    output = workspace.output(process)
+    assert process.returncode == 0, output
+    saw(output, f"store: file://{bucket} does not answer")
+    assert f"store: file://{bucket} answers again" in output
+    kept = {path.parent.name for path in bucket.glob("cells/??/*/meta.json")}
+    assert kept == {cell["key"] for cell in workspace.record("retrain")["cells"]["cells"]}
+    assert workspace.results() == finished.results()
+
+
+def fails_for_want_of_room(workspace, stage, saw):
     done = workspace.stage(stage)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "the disk is full" in done.stderr
+    saw(done.stderr, "the disk is full")
     assert "Traceback" not in done.stderr
 
 
-def test_a_full_disk_stops_the_stage_and_nothing_else(finished, copy_of, small_disk):
+@pytest.mark.chaos("the store's disk is full")
+def test_a_full_disk_stops_the_stage_and_nothing_else(finished, copy_of, small_disk, saw):
     workspace = copy_of(finished)
     workspace.environment["AWT_STORE"] = str(small_disk("300k") / "store")
-    fails_for_want_of_room(workspace, "kernel")
+    fails_for_want_of_room(workspace, "kernel", saw)
     assert workspace.results() == finished.results()
     small_disk("200m")
     assert workspace.stage("kernel").returncode == 0
@@ -158,11 +202,12 @@ def test_a_full_disk_stops_the_stage_and_nothing_else(finished, copy_of, small_d
     assert workspace.results() == finished.results()
 
 
-def test_a_full_disk_during_a_checkpoint_is_said_and_survived(finished, copy_of, small_disk):
+@pytest.mark.chaos("the disk is full when a checkpoint is made")
+def test_a_full_disk_during_a_checkpoint_is_said_and_survived(finished, copy_of, small_disk, saw):
     workspace = copy_of(finished)
     workspace.edit(ALWAYS)
     workspace.environment["AWT_STORE"] = str(small_disk("100k") / "store")
-    fails_for_want_of_room(workspace, "retrain")
+    fails_for_want_of_room(workspace, "retrain", saw)
     small_disk("200m")
     workspace.edit(SELDOM)
     assert workspace.stage("retrain").returncode == 0

@@ -85,7 +85,8 @@ MAY_IMPORT = {
 }
 # only these import what they wrap
 SOLE_IMPORTERS = {
-    "ray": {"runtime/ray_executor.py", "doctor/nodes.py"},
+    "ray": {"runtime/ray_cluster.py", "runtime/ray_executor.py", "runtime/ray_tasks.py", "doctor/nodes.py"},
+    "fsspec": {"runtime/remote.py"},
     "orbax": {"runtime/resume.py"},
     "neural_tangents": {"kernels/_neural_tangents.py"},
     "rich": {"runtime/progress.py"},
@@ -131,6 +132,12 @@ def test_wrapped_libraries_have_one_importer(package):
         str(path.relative_to(SOURCE)) for path in FILES if package in {name.split(".")[0] for name in imports(path)}
     }
     assert importers <= SOLE_IMPORTERS[package]
+
+
+def test_the_runtime_compares_no_clocks():
+    """Machines' clocks differ: durations are by a process's own monotonic clock, times of day are for people."""
+    for path in (SOURCE / "runtime").rglob("*.py"):
+        assert not re.search(r"time\.time\(|datetime", path.read_text()), path
 
 
 @pytest.mark.parametrize("stage", STAGES)

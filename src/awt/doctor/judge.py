@@ -139,7 +139,9 @@ def judge_devices(gpus: float, jax: Mapping[str, Any] | None) -> Iterator[Findin
 
 def _judge_store(seen: str | None) -> Iterator[Finding]:
     if seen == "shared":
-        yield Finding("store", "ok", "the driver's store is seen there: lost cells go on elsewhere, from their last checkpoint")
+        yield Finding(
+            "store", "ok", "the driver's store is seen there: lost cells go on elsewhere, from their last checkpoint"
+        )
     elif seen == "own":
         yield Finding(
             "store",

@@ -1,5 +1,6 @@
 """A cell: the unit of work, of caching and of retry, named by the hash of all that decides its result."""
 
+import functools
 import json
 import os
 from collections.abc import Mapping
@@ -41,6 +42,11 @@ class Cell:
 
 
 def numeric_versions() -> dict[str, str]:
+    return dict(_installed())
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
     return {name: version(name) for name in NUMERIC_PACKAGES}
 
 

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from awt.errors import Interrupted
+from awt.runtime.courier import Courier
 
 REPORT_SECONDS = 0.5
 
@@ -52,6 +53,7 @@ class Context:
     checkpoint_seconds: float
     report: Report
     stop: StopFlag = field(default_factory=StopFlag)
+    courier: Courier | None = None
     _lines: list[str] = field(default_factory=list)
     _reported: float = 0.0
 

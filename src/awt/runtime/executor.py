@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from awt.artifacts import encode_json, write
 from awt.errors import DISK_FULL, Interrupted, WorkError
 from awt.params import Resources, Runtime
+from awt.runtime import code
 from awt.runtime.cell import Cell, Surroundings, numeric_versions, to_json
 from awt.runtime.machines import Machine, here
 from awt.runtime.progress import Progress
@@ -32,11 +32,12 @@ class Stats:
 class Executor(ABC):
     """Runs cells. Subclasses say where; the store, the log and the record are the same for all."""
 
-    def __init__(self, stage: str, runtime: Runtime, store: Store, code: str) -> None:
+    def __init__(self, stage: str, runtime: Runtime, store: Store, fingerprint: str) -> None:
         self.stage = stage
         self.runtime = runtime
         self.store = store
-        self.code = code
+        self._fingerprint = fingerprint
+        code.here()  # as it is now, before a worker could see another
         self.run_id: str | None = None  # of the stage's run, for what it computes
         self.stats = Stats()
         self._surroundings: Surroundings | None = None
@@ -44,7 +45,7 @@ class Executor(ABC):
     @property
     def surroundings(self) -> Surroundings:
         if self._surroundings is None:
-            self._surroundings = Surroundings(self.code, self._platform())
+            self._surroundings = Surroundings(self._fingerprint, self._platform())
         return self._surroundings
 
     def run(self, cells: Sequence[Cell]) -> list[Entry]:
@@ -53,29 +54,42 @@ class Executor(ABC):
         When cells fail the others still finish; then the failures are raised.
         """
         keys = [self.key(cell) for cell in cells]
-        entries = {key: entry for key in dict.fromkeys(keys) if (entry := self.store.find(key))}
+        self.store.send_rest()
+        entries = self.store.find_all(keys)
         missing = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in entries}
         self.stats.reused += len(entries)
         self._note(entries, cells, keys, reused=True)
-        failures: list[tuple[str, Outcome]] = []
         with Progress(self.stage, len(entries) + len(missing), reused=len(entries)) as progress:
-            for key, outcome in self._compute(missing, progress) if missing else ():
-                label = missing[key].label
-                if outcome.failure == "disk":  # the next cells would only fail as well
-                    raise WorkError(DISK_FULL.format(error=f"{label}: {outcome.message}"))
-                if outcome.failure:
-                    if outcome.failure != "interrupted":
-                        progress.fail(label, outcome.message)
-                    failures.append((key, outcome))
-                    continue
-                entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
-                self.stats.computed += 1
-                progress.finish(label, outcome.seconds)
-                del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
+            try:
+                failures = self._keep_outcomes(missing, entries, progress) if missing else []
+            finally:
+                self.store.flush()
         self._note({key: entries[key] for key in missing if key in entries}, cells, keys, reused=False)
         if failures:
             self._raise(failures, missing)
         return [entries[key] for key in keys]
+
+    def _keep_outcomes(
+        self, missing: dict[str, Cell], entries: dict[str, Entry], progress: Progress
+    ) -> list[tuple[str, Outcome]]:
+        """Computes cells and adds their entries; returns the failures."""
+        failures = []
+        for key, outcome in self._compute(missing, progress):
+            label = missing[key].label
+            if outcome.failure == "disk":  # the next cells would only fail as well
+                where = f" on {outcome.host}" if self.is_cluster else ""
+                raise WorkError(DISK_FULL.format(error=f"{label}{where}: {outcome.message}"))
+            if outcome.failure:
+                if outcome.failure != "interrupted":
+                    progress.fail(label, outcome.message)
+                    self.store.send_log(key)
+                failures.append((key, outcome))
+                continue
+            entries[key] = self.store.put(key, outcome.files, self._about(missing[key], outcome))
+            self.stats.computed += 1
+            progress.finish(label, outcome.seconds, outcome.node)
+            del outcome  # before the next is waited for: a cluster keeps what is referred to in memory
+        return failures
 
     def key(self, cell: Cell) -> str:
         return self.surroundings.key(cell, self.threads(cell.kind))
@@ -115,7 +129,10 @@ class Executor(ABC):
         return max(1, int(self.resources(kind).cpus))
 
     def _task(self, key: str, cell: Cell) -> Task:
-        write(self.store.work(key) / "cell.json", encode_json(to_json(cell) | {"stage": self.stage}))
+        self.store.describe(key, to_json(cell) | {"stage": self.stage})
+        remote = self.store.remote
+        # nodes have no disk in common with a driver whose store is at a URL
+        checkpoints = "" if remote and self.is_cluster else str(self.store.checkpoints(key).absolute())
         return Task(
             key=key,
             label=cell.label,
@@ -123,14 +140,17 @@ class Executor(ABC):
             params=dict(cell.params),
             digests={name: source.sha256 for name, source in cell.inputs.items()},
             platform=self.surroundings.platform,
-            checkpoints=str(self.store.checkpoints(key).absolute()),
+            checkpoints=checkpoints,
+            store_url=remote.url if remote else "",
             checkpoint_seconds=self.runtime.checkpoint_seconds,
             threads=self.threads(cell.kind),
+            gpus=self.wanted(cell.kind).gpus or 0,
             xla_flags=self.surroundings.xla_flags,
             versions=numeric_versions(),
+            code=code.here(),
         )
 
-    def _append_log(self, key: str, lines: list[str]) -> None:
+    def append_log(self, key: str, lines: list[str]) -> None:
         if lines:
             with self.store.log(key).open("a", encoding="utf-8") as log:
                 log.writelines(f"{line}\n" for line in lines)
@@ -166,18 +186,18 @@ class Executor(ABC):
         if outcome.failure == "interrupted":
             raise Interrupted("interrupted; finished cells and checkpoints are kept, run again to continue")
         error = outcome.error(missing[key].label)
-        if outcome.failure == "fault":
+        if outcome.failure in ("fault", "lost", "memory"):
             others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
             raise WorkError(f"{error}{others}; see `awt logs {key[:12]}`, debug with `awt rerun {key[:12]} --serial`")
         raise error
 
 
-def open_executor(stage: str, runtime: Runtime, store: Store, code: str) -> Executor:
-    """The executor that the parameters ask for."""
+def open_executor(stage: str, runtime: Runtime, store: Store, fingerprint: str) -> Executor:
+    """The executor that the parameters ask for; the fingerprint is of the code that decides the stage's results."""
     if runtime.executor == "serial":
         from awt.runtime.serial_executor import SerialExecutor
 
-        return SerialExecutor(stage, runtime, store, code)
+        return SerialExecutor(stage, runtime, store, fingerprint)
     from awt.runtime.ray_executor import RayExecutor
 
-    return RayExecutor(stage, runtime, store, code)
+    return RayExecutor(stage, runtime, store, fingerprint)

@@ -25,7 +25,7 @@ def known(store: Store) -> Iterator[Known]:
         if not path.exists():
             continue
         described = read_json(path)
-        state = "done" if store.has(key) else "checkpointed" if store.checkpoints(key).exists() else "unfinished"
+        state = "done" if store.has(key) else "checkpointed" if store.has_checkpoints(key) else "unfinished"
         yield Known(key, from_json(described), described["stage"], state)
 
 

@@ -2,12 +2,15 @@
 
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+
+PLACES_SECONDS = 60.0  # between lines that say how many cells run where
 
 
 @dataclass
@@ -20,7 +23,9 @@ class Progress:
     done: int = 0
     failed: int = 0
     running: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)  # of a cluster, by the label of the cell that runs there
     _began: float = field(default_factory=time.monotonic)
+    _placed: float = field(default_factory=time.monotonic)
     _live: Live | None = None
 
     def __enter__(self) -> "Progress":
@@ -40,27 +45,55 @@ class Progress:
                 f"{time.monotonic() - self._began:.1f} s"
             )
 
-    def start(self, label: str) -> None:
+    def start(self, label: str, node: str = "") -> None:
         self.running.setdefault(label, {})
+        if node:
+            self.nodes[label] = node
+            self._tell_places()
         self._refresh()
 
     def update(self, label: str, progress: dict[str, Any]) -> None:
         self.running[label] = progress
         self._refresh()
 
-    def retry(self, label: str, reason: str) -> None:
-        self.running.pop(label, None)
-        self._line(f"retry {label}: {reason}")
+    def say(self, text: str) -> None:
+        self._line(text)
 
-    def finish(self, label: str, seconds: float) -> None:
-        self.running.pop(label, None)
+    def lag(self, label: str, seconds: float, median: float) -> None:
+        self._line(f"slow: {label} runs for {seconds:.0f} s{self._on(label)}; half of its like took {median:.1f} s")
+
+    def retry(self, label: str, reason: str) -> None:
+        where = self._on(label)
+        self._stop_running(label)
+        self._line(f"retry {label}{where}: {reason}")
+
+    def finish(self, label: str, seconds: float, node: str = "") -> None:
+        self._stop_running(label)
         self.done += 1
-        self._line(f"[{self.reused + self.done}/{self.total}] {label}  {seconds:.1f} s")
+        where = f" on {node}" if node else ""
+        self._line(f"[{self.reused + self.done}/{self.total}] {label}  {seconds:.1f} s{where}")
 
     def fail(self, label: str, message: str) -> None:
-        self.running.pop(label, None)
+        self._stop_running(label)
         self.failed += 1
         self._line(f"FAILED {label}: {message}")
+
+    def _stop_running(self, label: str) -> None:
+        self.running.pop(label, None)
+        self.nodes.pop(label, None)
+
+    def _on(self, label: str) -> str:
+        return f" on {self.nodes[label]}" if label in self.nodes else ""
+
+    def _places(self) -> str:
+        counts = Counter(self.nodes.values())
+        return "running: " + ", ".join(f"{counts[node]} on {node}" for node in sorted(counts))
+
+    def _tell_places(self) -> None:
+        """Seldom: it is in the live view anyway."""
+        if self._live is None and time.monotonic() - self._placed >= PLACES_SECONDS:
+            self._placed = time.monotonic()
+            self._line(self._places())
 
     def _line(self, text: str) -> None:
         if self._live is not None:
@@ -82,6 +115,8 @@ class Progress:
             f"{self.stage}: {finished}/{self.total} cells ({self.reused} reused, {self.failed} failed), "
             f"{seconds:.0f} s{eta}"
         )
+        if self.nodes:
+            table.add_row(self._places())
         for label, progress in self.running.items():
             share = f"{progress['done'] / progress['total']:5.0%}" if progress else "     "
             metrics = "  ".join(f"{name} {value:.4g}" for name, value in progress.get("metrics", {}).items())

@@ -21,6 +21,7 @@ import orbax.checkpoint as ocp
 from awt.errors import InputError, Interrupted, WorkError, is_disk_full
 from awt.runtime import seals
 from awt.runtime.context import Context
+from awt.runtime.courier import Courier
 
 logging.getLogger("absl").setLevel(logging.CRITICAL)  # orbax's threads log what `save` raises anyway
 
@@ -48,7 +49,7 @@ def run(loop: Loop, state: Any, context: Context) -> tuple[Any, list[Row]]:
     """Runs a loop to its end, from its newest checkpoint if there is one; returns the state and a row an epoch."""
     total = loop.epochs * loop.steps_per_epoch
     rows: list[Row] = []
-    with Checkpoints(context.checkpoints) as checkpoints:
+    with Checkpoints(context.checkpoints, context.courier) as checkpoints:
         step, state, rows = checkpoints.restore(state, context)
         saved = time.monotonic()
         piece = min(8, loop.steps_per_epoch)
@@ -90,8 +91,9 @@ def _check_finite(row: Row, epoch: int) -> None:
 class Checkpoints:
     """Orbax checkpoints of one cell: the state's arrays and the rows so far, by step."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, courier: Courier | None = None) -> None:
         self._folder = folder.absolute()
+        self._courier = courier
         self._manager: ocp.CheckpointManager | None = None
 
     def __enter__(self) -> "Checkpoints":
@@ -111,6 +113,8 @@ class Checkpoints:
             self._open().wait_until_finished()
             if made:
                 seals.seal(self._folder, step)
+                if self._courier is not None:
+                    self._courier.send(self._folder, step)
         except Exception as error:
             if is_disk_full(error):
                 raise OSError(errno.ENOSPC, "No space left on device", str(self._folder)) from error
@@ -126,6 +130,8 @@ class Checkpoints:
 
     def restore(self, state: Any, context: Context) -> tuple[int, Any, list[Row]]:
         """The newest checkpoint that can be read, or step 0 and the state given."""
+        if self._courier is not None and (brought := self._courier.bring(self._folder)):
+            context.log(brought)
         if not self._folder.exists():
             return 0, state, []
         template = jax.tree.map(ocp.utils.to_shape_dtype_struct, state)

@@ -19,7 +19,7 @@ class SerialExecutor(Executor):
         for key, cell in missing.items():
 
             def report(lines: list[str], latest: dict[str, Any] | None, key: str = key, cell: Cell = cell) -> bool:
-                self._append_log(key, lines)
+                self.append_log(key, lines)
                 if latest:
                     progress.update(cell.label, latest)
                 return False

@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import shutil
 import socket
+import tempfile
 import time
 import traceback
 from collections.abc import Mapping
@@ -12,10 +14,11 @@ from typing import Any, Literal
 
 from awt.artifacts import Buffer, sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
-from awt.runtime import memory
+from awt.runtime import code, memory
 from awt.runtime.cell import numeric_versions
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import available, pin
+from awt.runtime.courier import Courier
 
 JAX_SETTINGS = {
     "jax_enable_x64": False,
@@ -24,8 +27,10 @@ JAX_SETTINGS = {
     "jax_default_matmul_precision": None,
     "jax_disable_most_optimizations": False,
 }
+WHOLE_GPU = "0.90"  # of its memory, for a cell that has it alone: some is left for the driver and the libraries
 
-Failure = Literal["input", "work", "disk", "interrupted", "fault"]
+Failure = Literal["input", "work", "disk", "interrupted", "fault", "lost", "memory"]
+"""The last two: its worker is gone, and went for want of memory."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,14 @@ class Task:
     params: dict[str, Any]
     digests: dict[str, str]
     platform: str
-    checkpoints: str
+    checkpoints: str  # a folder; of this node's own if none is named
+    store_url: str  # where checkpoints travel, if the store has one
     checkpoint_seconds: float
     threads: int
+    gpus: float
     xla_flags: str
     versions: dict[str, str]
+    code: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class Outcome:
     seconds: float = 0.0
     host: str = ""
     device: str = ""
+    node: str = ""  # of a cluster, as a person calls it
 
     def error(self, label: str) -> AwtError:
         kind = InputError if self.failure == "input" else WorkError
@@ -65,14 +74,18 @@ class Outcome:
 def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome:
     """Runs a cell and returns its outcome; never raises, so that nothing but plain data travels back."""
     started = time.monotonic()
-    context = Context(Path(task.checkpoints), task.checkpoint_seconds, report)
+    checkpoints = Path(task.checkpoints) if task.checkpoints else _scratch() / task.key / "checkpoints"
+    context = Context(checkpoints, task.checkpoint_seconds, report)
     device = ""
     with context.stop.catching():
         try:
             context.log(f"start {task.label} on {socket.gethostname()} (pid {os.getpid()})")
             context.flush()
             context.check_stop()
+            code.check(task.code)
             _verify(task, inputs)
+            if task.store_url:
+                context.courier = Courier(task.store_url, task.key)
             device = _prepare_device(task)
             context.log(f"computing on {device} with {available()} cores")
             files = _function(task.function)(task.params, inputs, context)
@@ -86,12 +99,24 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
         except Exception as error:
             failure: Failure = "disk" if is_disk_full(error) else "fault"
             outcome = Outcome(failure=failure, message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        is_finished = outcome.failure is None
+        if context.courier is not None and (trouble := context.courier.close(is_finished)):
+            context.log(trouble)
+        if is_finished and not task.checkpoints:
+            shutil.rmtree(checkpoints.parent, ignore_errors=True)
         seconds = time.monotonic() - started
         context.log(f"{outcome.failure or 'done'} after {seconds:.1f} s {outcome.message}\n{outcome.trace}".rstrip())
         context.flush()
     return Outcome(
         outcome.files, outcome.failure, outcome.message, outcome.trace, seconds, socket.gethostname(), device
     )
+
+
+def _scratch() -> Path:
+    """A folder of this node's own, for checkpoints on their way to the store's URL."""
+    folder = Path(tempfile.gettempdir()) / f"awt-checkpoints-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
 
 
 def _verify(task: Task, inputs: Mapping[str, Buffer]) -> None:
@@ -114,7 +139,7 @@ def _prepare_device(task: Task) -> str:
         memory.keep()
         os.environ["JAX_PLATFORMS"] = "cpu"
     else:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        _share_gpu(task.gpus)
     import jax
 
     # whatever this machine's environment says of them
@@ -126,6 +151,15 @@ def _prepare_device(task: Task) -> str:
             "install awt[cuda] there, or set runtime.device: cpu"
         )
     return str(jax.devices()[0].device_kind)
+
+
+def _share_gpu(gpus: float) -> None:
+    """Has JAX take memory of its GPU (the one that Ray names in CUDA_VISIBLE_DEVICES) as it needs it where cells share
+    one, else nearly all at once; what the machine's environment says counts more."""
+    if gpus < 1:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    else:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", WHOLE_GPU)
 
 
 def _function(name: str) -> Any:

@@ -40,7 +40,7 @@ def test_threads_and_flags_change_the_key():
 
 def test_versions_change_the_key(monkeypatch):
     before = HERE.key(CELL)
-    monkeypatch.setattr("awt.runtime.cell.version", lambda name: "9.9")
+    monkeypatch.setattr("awt.runtime.cell.numeric_versions", lambda: {"jax": "0.0.1"})
     assert HERE.key(CELL) != before
 
 

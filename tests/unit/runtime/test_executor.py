@@ -11,7 +11,8 @@ from awt.params import Runtime
 from awt.runtime import Cell, Source, Store, open_executor
 from awt.runtime.context import StopFlag
 from awt.runtime.device import platform
-from awt.runtime.ray_executor import Parcel, _check_reachable
+from awt.runtime.ray_cluster import check_reachable
+from awt.runtime.ray_tasks import Parcel
 from awt.runtime.worker import Outcome
 
 
@@ -129,7 +130,7 @@ def test_devices():
 )
 def test_addresses_that_nobody_answers_at(address):
     with pytest.raises(InputError, match="RAY_ADDRESS"):
-        _check_reachable(address)
+        check_reachable(address)
 
 
 def test_a_signal_sets_the_flag_and_the_second_one_acts():

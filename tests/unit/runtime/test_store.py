@@ -1,5 +1,8 @@
 """The store: entries appear whole, are verified when read, and are found again by key."""
 
+import os
+import time
+
 import pytest
 
 from awt.errors import InputError
@@ -95,3 +98,26 @@ def test_places_that_cannot_be_a_store(tmp_path):
     for path in (file, file / "below"):
         with pytest.raises(InputError, match="is a file"):
             Store(path)
+
+
+@pytest.mark.parametrize("years", [-30, 30])
+def test_a_clock_that_is_off_loses_no_entry(store, years):
+    """Files from the past or the future, as a node whose clock is off leaves them on a shared disk."""
+    store.put(KEY, FILES, {})
+    work(store)
+    off = time.time() + years * 365 * 86400
+    for path in [*store.root.rglob("*"), store.root]:
+        os.utime(path, (off, off))
+    assert store.find(KEY).read("a.npz") == b"first"
+    assert store.age(KEY) == pytest.approx(max(0, -years) * 365 * 86400, abs=3600)
+
+
+def work(store):
+    store.describe(KEY, {"kind": "mask"})
+    store.checkpoints(KEY).mkdir(parents=True)
+
+
+def test_an_age_is_by_the_clock_of_the_disk(store, monkeypatch):
+    store.put(KEY, FILES, {})
+    monkeypatch.setattr("time.time", lambda: 0.0)  # this machine's, which may be off
+    assert 0 <= store.age(KEY) < 3600

@@ -1,5 +1,11 @@
 """A worker computes a cell as its key says, or says why it cannot."""
 
+import os
+import socket
+
+import pytest
+
+from awt.runtime import code
 from awt.runtime.cell import numeric_versions
 from awt.runtime.worker import Task, execute
 
@@ -13,10 +19,13 @@ def task(**changes):
         "digests": {},
         "platform": "cpu",
         "checkpoints": "nowhere",
+        "store_url": "",
         "checkpoint_seconds": 1e9,
         "threads": 1,
+        "gpus": 0,
         "xla_flags": "",
         "versions": numeric_versions(),
+        "code": code.here(),
     }
     return Task(**(values | changes))
 
@@ -34,3 +43,28 @@ def test_other_versions_than_the_driver_s_are_refused():
         assert f"has {name} {here}, the driver 0.0.1: install requirements.lock" in outcome.message
         assert outcome.message in log
         assert not outcome.trace
+
+
+def test_other_code_than_the_driver_s_is_refused():
+    other = dict(code.here()) | {"runtime": "0" * 16, "added.py": "0" * 16}
+    outcome, log = run(task(code=other))
+    assert outcome.failure == "input"
+    assert outcome.message.startswith(f"{socket.gethostname()} has other code than the driver")
+    assert "(added.py, runtime differ)" in outcome.message
+    assert outcome.message in log
+
+
+@pytest.mark.parametrize(
+    ("gpus", "name", "value"),
+    [(0.5, "XLA_PYTHON_CLIENT_PREALLOCATE", "false"), (1, "XLA_PYTHON_CLIENT_MEM_FRACTION", "0.90")],
+)
+def test_cells_that_share_a_gpu_take_memory_as_they_need_it(monkeypatch, gpus, name, value):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setenv("XLA_FLAGS", os.environ["XLA_FLAGS"])  # put back after a task set its own
+    for both in ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
+        monkeypatch.setenv(both, "")
+        monkeypatch.delenv(both)
+    outcome, _ = run(task(platform="gpu:A100", gpus=gpus))
+    assert outcome.message.startswith(f"runtime.device is gpu, but JAX on {socket.gethostname()} only has cpu")
+    assert {both: os.environ[both] for both in os.environ if both.startswith("XLA_PYTHON_CLIENT")} == {name: value}
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"

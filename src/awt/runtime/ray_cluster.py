@@ -1,0 +1,184 @@
+"""A driver's connection to Ray: the cluster at RAY_ADDRESS, or one started here; its nodes; whether it still is."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import awt
+from awt.errors import InputError, WorkError
+from awt.params import Resources
+from awt.runtime import cores
+from awt.runtime.machines import Machine
+
+HEALTH_SECONDS = 4  # for a cluster to say that it is one; a healthy one does in milliseconds
+LOST_SECONDS = 15.0  # without a head; Ray itself ends the process, without a word of ours, after 60
+
+
+class Cluster:
+    """Ray, once `connect` has been called; `ray` is its module, imported no sooner."""
+
+    def __init__(self) -> None:
+        self.address = os.environ.get("RAY_ADDRESS", "")
+        self.ray: Any = None
+        # workers elsewhere get this very code, whatever is installed on their machines
+        self.environment = {"py_modules": [str(Path(awt.__file__).parent)]} if self.address else {}
+        self._watch: Watch | None = None
+        self._names: dict[str, str] = {}
+        if self.address:
+            check_reachable(self.address)
+
+    def connect(self) -> None:
+        if self.ray is not None:
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        import ray
+
+        common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "awt"}
+        try:
+            if self.address:
+                check_health(self.address)
+                ray.init(address=self.address, runtime_env=self.environment, **common)
+                self._watch = Watch(ray.get_runtime_context().gcs_address)
+            else:
+                ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
+        except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
+            if self.address:
+                raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self.address}: {error}") from None
+            raise WorkError(f"could not start Ray: {error}") from None
+        self.ray = ray
+
+    def close(self) -> None:
+        """Lets go; of a cluster without a head too, which Ray would wait for."""
+        if self.ray is None:
+            return
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+        if watch is None or not watch.is_lost:
+            self.ray.shutdown()
+        self.ray = None
+
+    def check_alive(self) -> None:
+        if self._watch is not None and self._watch.is_lost:
+            raise WorkError(
+                f"lost the Ray cluster: its head at {self._watch.address} has not answered for {LOST_SECONDS:.0f} s; "
+                "finished cells and checkpoints are kept, run again once there is a head to continue"
+            )
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Ray's descriptions of the living nodes."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def machines(self) -> list[Machine]:
+        # Ray keeps a part of a node's memory for objects, which are cells' inputs and results
+        return [
+            Machine(node.get("CPU", 0), node.get("GPU", 0), node.get("memory", 0) + node.get("object_store_memory", 0))
+            for node in (node["Resources"] for node in self.nodes())
+        ]
+
+    def gpus(self) -> list[str]:
+        """The kinds of GPU that the nodes have, as far as Ray knows."""
+        offered = self.ray.cluster_resources()
+        kinds = [name.split(":", 1)[1] for name in offered if name.startswith("accelerator_type:")]
+        return (kinds or ["unknown"]) if offered.get("GPU", 0) else []
+
+    def name(self, node: str) -> str:
+        """What a person calls a node, by its id: its host, else its address, else both it and the id's beginning;
+        nothing where there is one node only."""
+        if node not in self._names:
+            nodes = self.nodes()
+            hosts, addresses = (
+                Counter(one[name] for one in nodes) for name in ("NodeManagerHostname", "NodeManagerAddress")
+            )
+            for one in nodes:
+                host, address, key = one["NodeManagerHostname"], one["NodeManagerAddress"], one["NodeID"]
+                short = host if hosts[host] == 1 else address if addresses[address] == 1 else f"{address}/{key[:6]}"
+                self._names[key] = short if len(nodes) > 1 else ""
+        return self._names.get(node, node[:6])
+
+    def check_satisfiable(self, kind: str, wanted: Resources) -> None:
+        """A task that no node can ever run would wait for ever: say so instead."""
+        need = {"CPU": wanted.cpus, "GPU": wanted.gpus or 0, "memory": wanted.memory_gb * 2**30}
+        nodes = [node["Resources"] for node in self.nodes()]
+        if any(all(node.get(name, 0) >= amount for name, amount in need.items()) for node in nodes):
+            return
+        asked = f"{wanted.cpus:g} CPUs, {wanted.gpus:g} GPUs, {wanted.memory_gb:g} GB"
+        offered = "; ".join(
+            f"{node.get('CPU', 0):g} CPUs, {node.get('GPU', 0):g} GPUs, {node.get('memory', 0) / 2**30:.1f} GB"
+            for node in nodes
+        )
+        raise InputError(f"runtime.resources: a {kind} cell asks for {asked}, which no node has ({offered})")
+
+    def largest(self, wanted: Resources) -> float:
+        """CPUs of the largest node that a cell fits on."""
+        nodes = [node["Resources"] for node in self.nodes()]
+        return max((node.get("CPU", 0) for node in nodes if node.get("GPU", 0) >= (wanted.gpus or 0)), default=0)
+
+
+class Watch(threading.Thread):
+    """Looks whether a cluster's head still listens."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(daemon=True)
+        self.address = address
+        self.is_lost = False
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        missed = 0
+        while not self._over.wait(1.0):
+            missed = 0 if _listens(self.address) else missed + 1
+            self.is_lost = missed >= LOST_SECONDS
+
+    def close(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=3):
+            return True
+    except OSError:
+        return False
+
+
+def check_reachable(address: str) -> None:
+    """Ray waits long for an address that nobody listens on; a plain connection tells at once."""
+    if address in ("auto", "local"):
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=3):
+            return
+    except ValueError:
+        raise InputError(f"RAY_ADDRESS: {address!r} is not host:port (the port of `ray start --head`)") from None
+    except OSError as error:
+        raise InputError(
+            f"RAY_ADDRESS: no Ray cluster answers at {address} ({error}); start one with `ray start --head`, "
+            "or unset RAY_ADDRESS to run on this machine"
+        ) from None
+
+
+def check_health(address: str) -> None:
+    """Whether it is Ray that listens: a client waits for minutes on a port that answers nothing.
+
+    So the client is a process whose alarm ends it, set once Ray is imported, however long that took.
+    """
+    if address in ("auto", "local"):
+        return
+    client = (
+        "import signal, sys; from ray._raylet import GcsClient; "
+        f"signal.alarm({HEALTH_SECONDS}); GcsClient(address=sys.argv[1])"
+    )
+    asked = subprocess.run([sys.executable, "-c", client, address], capture_output=True, check=False)
+    if asked.returncode != 0:
+        raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster")

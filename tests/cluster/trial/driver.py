@@ -1,0 +1,27 @@
+"""Runs the cells that standard input describes with the runtime that it describes; prints where their files are."""
+
+import json
+import sys
+from pathlib import Path
+
+from awt.errors import run
+from awt.params import Runtime
+from awt.runtime import Cell, Store, open_executor
+
+
+def main() -> None:
+    asked = json.load(sys.stdin)
+    executor = open_executor("trial", Runtime.of(asked["runtime"]), Store(Path("store")), "trial")
+    for path, text in asked["meanwhile"].items():
+        Path(path).write_text(text)
+    cells = [Cell(one["kind"], one["label"], f"awt.trial:{one['function']}", one["params"]) for one in asked["cells"]]
+    try:
+        entries = executor.run(cells)
+    finally:
+        Path("stats.json").write_text(json.dumps(executor.stats.as_json()))
+        executor.close()
+    Path("entries.json").write_text(json.dumps([str(entry.folder) for entry in entries]))
+
+
+if __name__ == "__main__":
+    sys.exit(run(main))
