@@ -29,7 +29,7 @@ from sidebyside import in_own_process
 TILES, TILE_SIDE = (4, 20), 64  # in a short and a long run; of the CNN: about a second each
 REST, RESTS = 1.0, (8, 64)  # seconds of a cell whose overhead is measured, and how many in a short and a long run
 SPREAD = 0.5  # of the logarithm of sleeping times
-MANY = [(8, 1_000, 0.48), (16, 5_000, 0.2), (64, 20_000, 0.8)]  # slots, cells, mean seconds of a cell
+MANY = [(8, 1_000, 0.3), (16, 5_000, 0.2), (64, 20_000, 0.8)]  # slots, cells, mean seconds of a cell
 MORE = 100_000  # cells
 RESULT = 4 * 64**2  # bytes that a sleeping cell returns
 GPU_FLOPS, GPU_TILE = 19.5e12, 32  # assumed: an A100's float32 rate, and a side that fits its memory

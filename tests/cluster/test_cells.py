@@ -56,9 +56,9 @@ def test_code_that_changes_during_a_run_is_refused(trial, nodes, saw):
 
 
 def test_cells_that_ask_for_gpus_run_on_nodes_that_have_them_and_others_elsewhere(trial, nodes):
-    plain, gpus = nodes(num_cpus=2), nodes(num_cpus=4, num_gpus=2)
+    plain, gpus = nodes(num_cpus=2), nodes(num_cpus=4, num_gpus=1)
     resources = {"mask": {"gpus": 1}, "retrain": {"gpus": 0.5}, "tile": {"gpus": 0}}
-    shares = [("mask", 1.0)] * 3 + [("retrain", 0.5)] * 5
+    shares = [("mask", 1.0)] * 2 + [("retrain", 0.5)] * 3
     cells = [
         trial.cell("hold", f"{kind} {number}", kind, seconds=0.5, share=share)
         for number, (kind, share) in enumerate(shares)
@@ -66,7 +66,7 @@ def test_cells_that_ask_for_gpus_run_on_nodes_that_have_them_and_others_elsewher
     done = trial.run(cells, resources=resources)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {one["node"] for one in seen(trial)} == {gpus}
-    assert max(one["most"] for one in seen(trial)) <= 2  # GPUs
+    assert max(one["most"] for one in seen(trial)) <= 1  # GPU
     done = trial.run([trial.cell("hold", "plain", "tile")], resources=resources)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [one["node"] for one in seen(trial)] == [plain]  # while it has room: what Ray prefers
@@ -143,8 +143,8 @@ def test_a_cell_that_runs_out_of_memory_is_retried_with_more_room(trial, make_cl
     trial.address = cluster.address
     cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
-    cells = [trial.cell("hungry", str(number), "mask", gigabytes=3, seconds=8) for number in range(2)]
-    done = trial.run(cells, retries=3)
+    cells = [trial.cell("hungry", str(number), "mask", number=number, gigabytes=3, seconds=8) for number in range(2)]
+    done = trial.run(cells, retries=9)
     assert done.returncode == 0, done.stdout + done.stderr
     saw(done.stdout, "its worker ran out of memory")
     assert "mask cells get 2 times the CPUs that they ask for, so that fewer run at once" in done.stdout

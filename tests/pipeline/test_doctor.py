@@ -9,10 +9,10 @@ import pytest
 
 from awt.artifacts import encode_npz
 from awt.cli import parser
-from awt.doctor import examine
+from awt.doctor import examine, here
 from awt.doctor.finding import Finding, guarded
 from awt.doctor.judge import Node, judge_node
-from awt.doctor.look import look
+from awt.doctor.look import Place, look
 from awt.errors import run
 from awt.runtime import Store
 
@@ -85,6 +85,13 @@ def store_is_a_file(workspace, monkeypatch, tmp_path):
     return "store", "is a file"
 
 
+def store_at_a_wrong_url(workspace, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    workspace.edit({"runtime.store": f"file://{tmp_path}/file/store"})
+    monkeypatch.setattr(here, "STORE_SECONDS", 3.0)
+    return "store", "runtime.store"
+
+
 def no_cluster(workspace, monkeypatch, tmp_path):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     return "cluster", "no Ray cluster answers at 127.0.0.1:1"
@@ -144,8 +151,9 @@ def killed_dvc(workspace, monkeypatch, tmp_path):
 
 
 BREAKAGES = [
-    invalid_parameters, missing_data, corrupt_data, other_data, store_is_a_file, no_cluster, unknown_executor,
-    impossible_resources, no_gpu, too_little_memory, other_version, cache_is_a_file, no_dvc, killed_dvc,
+    invalid_parameters, missing_data, corrupt_data, other_data, store_is_a_file, store_at_a_wrong_url, no_cluster,
+    unknown_executor, impossible_resources, no_gpu, too_little_memory, other_version, cache_is_a_file, no_dvc,
+    killed_dvc,
 ]  # fmt: skip
 
 
@@ -204,9 +212,9 @@ def test_a_check_that_breaks_down_is_a_finding():
 
 def test_what_is_said_of_nodes(tmp_path):
     """Of one that shares the driver's disk, one that does not, one whose clock is slow, and one that is silent."""
-    own = look(examine.COMPARED, None, None, ask_jax=False)
+    own = look(examine.COMPARED)
     (tmp_path / "mark").touch()
-    shared, apart = (look(examine.COMPARED, str(tmp_path), mark, ask_jax=False) for mark in ("mark", "another"))
+    shared, apart = (look(examine.COMPARED, Place(str(tmp_path), mark)) for mark in ("mark", "another"))
     offer, now = {"CPU": 2.0, "memory": 8e9}, own["time"]
 
     def said(looks, error=""):

@@ -12,7 +12,7 @@ from awt import params
 from awt.doctor import here
 from awt.doctor.finding import Finding, guarded
 from awt.doctor.judge import judge_devices, judge_looks, judge_memory, judge_node
-from awt.doctor.look import look
+from awt.doctor.look import Place, look
 from awt.doctor.nodes import ask_nodes, wants_token
 from awt.errors import AwtError, InputError
 from awt.experiment import find_repository
@@ -21,7 +21,7 @@ from awt.params import CellKind, Params
 from awt.planning.schedule import slots
 from awt.runtime import Executor, Store, open_executor
 from awt.runtime.machines import Machine
-from awt.stage import runtime_of, store_of
+from awt.stage import runtime_of
 
 COMPARED = tuple(name for name in PACKAGES if name != "awt")  # nodes get this very code
 KINDS: tuple[str, ...] = get_args(CellKind)
@@ -42,8 +42,8 @@ def examine(node_seconds: float) -> Iterator[Finding]:
     if parameters is not None:
         known = parameters
         yield from guarded("data", lambda: here.check_data(known))
-        store, wrong = _attempt(lambda: store_of(known))
-        yield from guarded("store", lambda: here.check_store(store) if store else [Finding("store", "FAIL", wrong)])
+        store, findings = here.find_store(known)
+        yield from findings
     else:
         yield Finding("data", "warning", "neither it nor the store was looked at, since params.yaml is not valid")
     yield from guarded("cluster", lambda: _machines(parameters, store, node_seconds))
@@ -51,7 +51,7 @@ def examine(node_seconds: float) -> Iterator[Finding]:
 
 def _machines(parameters: Params | None, store: Store | None, node_seconds: float) -> Iterator[Finding]:
     """This machine, and those of the cluster if there is one."""
-    yield from judge_looks(look((), None, None, ask_jax=False))
+    yield from judge_looks(look(()))
     runtime = runtime_of(parameters) if parameters else params.Runtime()
     with tempfile.TemporaryDirectory() as scratch:
         executor = open_executor("doctor", runtime, Store(Path(scratch)), "")
@@ -94,7 +94,7 @@ def _place(executor: Executor, machines: Sequence[Machine]) -> str:
 
 def _alone(parameters: Params | None, machine: Machine, use_gpus: bool) -> Iterator[Finding]:
     if use_gpus:
-        yield from judge_devices(machine.gpus, look((), None, None, ask_jax=True)["jax"])
+        yield from judge_devices(machine.gpus, look((), ask_jax=True)["jax"])
     if parameters is not None:
         yield from judge_memory(machine.cpus, machine.memory, parameters)
 
@@ -103,9 +103,9 @@ def _nodes(
     parameters: Params | None, store: Store | None, use_gpus: bool, seconds: float
 ) -> Generator[Finding, None, list[Machine]]:
     """Findings on every node; returns what they offer to cells."""
-    own = look(COMPARED, None, None, ask_jax=False)
-    with _marked(store) as (folder, mark):
-        nodes = ask_nodes(COMPARED, folder, mark, use_gpus, seconds)
+    own = look(COMPARED)
+    with _marked(store) as place:
+        nodes = ask_nodes(COMPARED, place, use_gpus, seconds)
     for node in nodes:
         for finding in judge_node(node, own, parameters):
             yield finding._replace(where=node.name)
@@ -114,16 +114,16 @@ def _nodes(
 
 
 @contextmanager
-def _marked(store: Store | None) -> Iterator[tuple[str | None, str | None]]:
-    """The store's folder with a file in it by which those who share it know it."""
-    if store is None or not isinstance(store.root, Path):
-        yield None, None
+def _marked(store: Store | None) -> Iterator[Place | None]:
+    """The store with a file in its folder by which those who share it know it."""
+    if store is None:
+        yield None
         return
     mark = store.root / f".doctor-{uuid.uuid4().hex}"
     with suppress(OSError):  # nobody sees it, then; that the store cannot be written to was said before
         mark.touch()
     try:
-        yield str(store.root.absolute()), mark.name
+        yield Place(str(store.root.absolute()), mark.name, store.remote.url if store.remote else None)
     finally:
         mark.unlink(missing_ok=True)
 

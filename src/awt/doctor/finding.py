@@ -21,7 +21,10 @@ def guarded(check: str, found: Callable[[], Iterable[Finding]]) -> Iterator[Find
     """The findings of a check, whatever is broken: what it stumbles over is its last finding."""
     try:
         yield from found()
-    except AwtError as error:
-        yield Finding(check, "FAIL", str(error))
     except Exception as error:
-        yield Finding(check, "FAIL", f"{type(error).__name__}: {' '.join(str(error).split())}")
+        yield of_error(check, error)
+
+
+def of_error(check: str, error: Exception) -> Finding:
+    text = " ".join(str(error).split())
+    return Finding(check, "FAIL", text if isinstance(error, AwtError) else f"{type(error).__name__}: {text}")

@@ -8,24 +8,28 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from awt.artifacts import sha256
 from awt.data import PRESENT, READERS, data_root
-from awt.doctor.finding import Finding
+from awt.doctor.finding import Finding, of_error
 from awt.doctor.judge import INSTALL, judge_packages, judge_rooms
 from awt.doctor.look import room, writing_error
 from awt.errors import DISK_FULL, is_disk_full
 from awt.lineage.records import PACKAGES
 from awt.params import Params
 from awt.runtime import Store
+from awt.stage import store_of
 
 DATA_SECONDS = 20.0  # for the data to be verified; more is left to `awt data verify`
-STORE_SECONDS = 2.0  # for entries of the store to be looked at
+STORE_SECONDS = 20.0  # for the store to answer
+ENTRIES_SECONDS = 2.0  # for its entries to be looked at
 COMMAND_SECONDS = 60.0
+
+Found = TypeVar("Found")
 
 
 def check_lock(repository: Path) -> Iterator[Finding]:
@@ -56,25 +60,28 @@ def check_python() -> Iterator[Finding]:
 
 def check_data(parameters: Params) -> Iterator[Finding]:
     """The data set of the experiment, verified as `awt data verify` does, for as long as the doctor has."""
-    answer: list[list[Finding]] = []
-    failure: list[BaseException] = []
+    name = parameters.data.name
+    slow = Finding("data", "warning", f"{name} takes long to read; `awt data verify {name}` verifies all of it")
+    yield from in_time(DATA_SECONDS, lambda: list(_data(parameters)), [slow])
 
-    def verify() -> None:
+
+def in_time(seconds: float, found: Callable[[], Found], otherwise: Found) -> Found:
+    """What a function returns, or something else if that takes too long; it is then left to itself."""
+    answers: list[Found] = []
+    failures: list[Exception] = []
+
+    def work() -> None:
         try:
-            answer.append(list(_data(parameters)))
-        except BaseException as error:
-            failure.append(error)
+            answers.append(found())
+        except Exception as error:
+            failures.append(error)
 
-    worker = threading.Thread(target=verify, daemon=True)
+    worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    worker.join(DATA_SECONDS)
-    if failure:
-        raise failure[0]
-    if answer:
-        yield from answer[0]
-    else:
-        name = parameters.data.name
-        yield Finding("data", "warning", f"{name} takes long to read; `awt data verify {name}` verifies all of it")
+    worker.join(seconds)
+    if failures:
+        raise failures[0]
+    return answers[0] if answers else otherwise
 
 
 def _data(parameters: Params) -> Iterator[Finding]:
@@ -95,6 +102,21 @@ def _data(parameters: Params) -> Iterator[Finding]:
     )
 
 
+def find_store(parameters: Params) -> tuple[Store | None, list[Finding]]:
+    """The store, if it can be used, and the findings on it; one at a URL may take long to answer, or never do."""
+
+    def look() -> tuple[Store | None, list[Finding]]:
+        store = store_of(parameters)
+        return store, list(check_store(store))
+
+    slow = Finding("store", "FAIL", f"runtime.store: no answer within {STORE_SECONDS:g} s: is it reachable from here?")
+    silent: tuple[Store | None, list[Finding]] = None, [slow]
+    try:
+        return in_time(STORE_SECONDS, look, silent)
+    except Exception as error:
+        return None, [of_error("store", error)]
+
+
 def check_store(store: Store) -> Iterator[Finding]:
     """Puts an entry, reads it back and drops it; then looks at what else is there."""
     content, key = uuid.uuid4().bytes, sha256(uuid.uuid4().bytes)
@@ -110,17 +132,17 @@ def check_store(store: Store) -> Iterator[Finding]:
     if not same:
         yield Finding("store", "FAIL", f"runtime.store: what is written to {store.root} does not come back")
         return
-    yield Finding("store", "ok", f"{store.root}: written to and read back")
-    if isinstance(store.root, Path):
-        yield from judge_rooms({str(store.root): room(store.root)}, "store", for_ray=False)
-    yield from _entries(store)
+    yield Finding("store", "ok", f"{store.remote.url if store.remote else store.root}: written to and read back")
+    yield from judge_rooms({str(store.root): room(store.root)}, "store", for_ray=False)
+    if store.remote is None:  # else all of them would be brought here
+        yield from _entries(store)
 
 
 def _entries(store: Store) -> Iterator[Finding]:
     """Damaged entries are computed again when needed: worth a word, since what damaged one may damage more."""
     keys = list(store.every_key())
     random.shuffle(keys)
-    seen, damaged, until = 0, [], time.monotonic() + STORE_SECONDS
+    seen, damaged, until = 0, [], time.monotonic() + ENTRIES_SECONDS
     for key in keys:
         if time.monotonic() > until:
             break

@@ -139,12 +139,14 @@ def judge_devices(gpus: float, jax: Mapping[str, Any] | None) -> Iterator[Findin
 
 def _judge_store(seen: str | None) -> Iterator[Finding]:
     if seen == "shared":
-        yield Finding("store", "ok", "sees the driver's store: lost cells go on from their last checkpoint elsewhere")
+        yield Finding(
+            "store", "ok", "the driver's store is seen there: lost cells go on elsewhere, from their last checkpoint"
+        )
     elif seen == "own":
         yield Finding(
             "store",
             "warning",
-            "does not share the driver's store: if it dies, its unfinished cells start anew; "
+            "the driver's store is not seen there: unfinished cells of a lost node start anew; "
             "name a shared place with runtime.store to keep checkpoints",
         )
     elif seen is not None:

@@ -14,17 +14,23 @@ import uuid
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 JAX_SECONDS = 30
+URL_SECONDS = 5.0
 SHARED_MEMORY = Path("/dev/shm")
 
 
-def look(packages: Sequence[str], store: str | None, mark: str | None, ask_jax: bool) -> dict[str, Any]:
-    """Versions, room, devices, the clock; and whether the store's folder can be used from here.
+class Place(NamedTuple):
+    """The store: its folder, a file there by which those who share the driver's disk know it, and its URL."""
 
-    `mark` is a file that the driver put in that folder: who sees it shares the driver's disk.
-    """
+    folder: str
+    mark: str
+    url: str | None = None
+
+
+def look(packages: Sequence[str], store: Place | None = None, ask_jax: bool = False) -> dict[str, Any]:
+    """Versions, room, devices, the clock; and whether the store can be used from here."""
     folders = {tempfile.gettempdir(), str(Path(__file__).parent)}  # on a node the code lies where Ray spills
     return {
         "host": socket.gethostname(),
@@ -33,7 +39,7 @@ def look(packages: Sequence[str], store: str | None, mark: str | None, ask_jax: 
         "import": _import_error(),
         "rooms": {folder: room(Path(folder)) for folder in sorted(folders)},
         "shared_memory": room(SHARED_MEMORY)["free"] if SHARED_MEMORY.exists() else None,
-        "store": None if store is None else _store(Path(store), mark),
+        "store": None if store is None else _store(store),
         "jax": _jax() if ask_jax else None,
         "time": time.time(),
     }
@@ -77,11 +83,22 @@ def _import_error() -> str | None:
     return None
 
 
-def _store(folder: Path, mark: str | None) -> str:
+def _store(store: Place) -> str:
     """`shared` with the driver, an own folder of the same name, or why there is none."""
-    shared = mark is not None and (folder / mark).exists()
-    error = writing_error(folder / "work")
-    return error or ("shared" if shared else "own")
+    folder = Path(store.folder)
+    shared = (folder / store.mark).exists()
+    if error := writing_error(folder / "work"):
+        return error
+    return _reached(store.url) if store.url else "shared" if shared else "own"
+
+
+def _reached(url: str) -> str:
+    try:
+        remote = importlib.import_module("awt.runtime.remote")
+        remote.Remote(url, URL_SECONDS).check()
+    except Exception as error:
+        return " ".join(str(error).split())
+    return "shared"
 
 
 def _jax() -> dict[str, Any]:

@@ -7,21 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from awt.doctor.judge import Node
-from awt.doctor.look import look
+from awt.doctor.look import Place, look
 
 TOKEN_SECONDS = 4  # for a cluster to refuse
 
 
-def ask_nodes(
-    packages: Sequence[str], store: str | None, mark: str | None, use_gpus: bool, seconds: float
-) -> list[Node]:
+def ask_nodes(packages: Sequence[str], store: Place | None, use_gpus: bool, seconds: float) -> list[Node]:
     """The living nodes and their answers; the process has joined the cluster already."""
     import ray
 
     alive = [node for node in ray.nodes() if node["Alive"]]
     asked = time.time()
     tasks = [
-        _pinned(ray, node["NodeID"]).remote(packages, store, mark, bool(use_gpus and node["Resources"].get("GPU", 0)))
+        _pinned(ray, node["NodeID"]).remote(packages, store, bool(use_gpus and node["Resources"].get("GPU", 0)))
         for node in alive
     ]
     waiting, answers = list(tasks), dict[Any, tuple[Any, str, float]]()

@@ -77,7 +77,8 @@ class Executor(ABC):
         for key, outcome in self._compute(missing, progress):
             label = missing[key].label
             if outcome.failure == "disk":  # the next cells would only fail as well
-                raise WorkError(DISK_FULL.format(error=f"{label}: {outcome.message}"))
+                where = f" on {outcome.host}" if self.is_cluster else ""
+                raise WorkError(DISK_FULL.format(error=f"{label}{where}: {outcome.message}"))
             if outcome.failure:
                 if outcome.failure != "interrupted":
                     progress.fail(label, outcome.message)

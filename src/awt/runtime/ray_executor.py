@@ -19,12 +19,13 @@ from awt.runtime.machines import Machine
 from awt.runtime.pace import Pace
 from awt.runtime.progress import Progress
 from awt.runtime.ray_cluster import Cluster
-from awt.runtime.ray_tasks import Monitor, Parcel, run_task
+from awt.runtime.ray_tasks import Event, Monitor, Parcel, run_task
 from awt.runtime.store import Store
 from awt.runtime.worker import Outcome
 
 IN_FLIGHT = 4  # times the cluster's slots: enough to keep workers busy, few enough to bound the results that wait
 POLL_SECONDS = 0.25
+SIZE_SECONDS = 10.0  # between looks at how large the cluster is
 MONITOR_SECONDS = 60.0  # for the monitor to start
 UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
 
@@ -112,7 +113,7 @@ class RayExecutor(Executor):
 
 
 @dataclass(frozen=True)
-class Ticket:
+class Attempt:
     """A cell in flight, and the room that it was given."""
 
     key: str
@@ -128,11 +129,11 @@ class Flight:
         self._cluster, self._ray = executor.cluster, executor.cluster.ray
         self._monitor = executor.start_monitor()
         self._waiting = deque(missing)
-        self._running: dict[Any, Ticket] = {}
-        self._attempts = dict.fromkeys(missing, 0)
+        self._running: dict[Any, Attempt] = {}
+        self._losses = dict.fromkeys(missing, 0)
         self._room: dict[str, int] = defaultdict(lambda: 1)  # by kind; more once one ran out of memory
         self._pace = Pace()
-        self._limit = max(1, int(IN_FLIGHT * self._ray.cluster_resources().get("CPU", 1)))
+        self._limit, self._sized = 1, float("-inf")
         self._passed_on = self._busy = time.monotonic()
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
@@ -153,68 +154,74 @@ class Flight:
 
     def _await_monitor(self) -> None:
         """Without it nobody would hear of the cells, nor they of a stop."""
-        deadline, first = time.monotonic() + MONITOR_SECONDS, self._monitor.drain.remote()
+        deadline = time.monotonic() + MONITOR_SECONDS
+        answer = self._monitor.report.remote(Event("", "", [], None))
         while not self._stop.is_set and time.monotonic() < deadline:
             self._cluster.check_alive()
-            if self._ray.wait([first], timeout=POLL_SECONDS)[0]:
+            if self._ray.wait([answer], timeout=POLL_SECONDS)[0]:
                 return
 
     def _fill(self) -> None:
+        if time.monotonic() - self._sized > SIZE_SECONDS:  # nodes come and go
+            self._sized = time.monotonic()
+            self._limit = max(1, int(IN_FLIGHT * self._ray.cluster_resources().get("CPU", 1)))
         while self._waiting and len(self._running) < self._limit:
             key = self._waiting.popleft()
-            ticket = Ticket(key, self._room[self._missing[key].kind])
-            self._running[self._executor.submit(key, self._missing[key], self._monitor, ticket.room)] = ticket
+            attempt = Attempt(key, self._room[self._missing[key].kind])
+            self._running[self._executor.submit(key, self._missing[key], self._monitor, attempt.room)] = attempt
 
-    def _wait(self, seconds: float = POLL_SECONDS) -> list[Any]:
+    def _wait(self) -> list[Any]:
         """All tasks that are done, as soon as one is."""
         references = list(self._running)
-        ready, others = self._ray.wait(references, num_returns=1, timeout=seconds)
+        ready, others = self._ray.wait(references, num_returns=1, timeout=POLL_SECONDS)
         if ready and others:
             ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
         return ready
 
     def _land(self, reference: Any) -> Iterator[tuple[str, Outcome]]:
         """The outcome of a task that is done, unless it must be tried again."""
-        ticket = self._running.pop(reference)
-        cell, outcome = self._missing[ticket.key], self._outcome(ticket.key, reference)
+        attempt = self._running.pop(reference)
+        cell, outcome = self._missing[attempt.key], self._outcome(attempt.key, reference)
         self._busy = time.monotonic()
         if outcome.failure == "interrupted" and not self._stop.is_set:
             # a signal to the worker alone, as a node that is taken away sends: as good as a death
             outcome = Outcome(failure="lost", message=f"its worker was stopped ({outcome.message})")
         if outcome.failure not in ("lost", "memory"):
-            self._pace.finish(ticket.key, cell, outcome.seconds)
-            yield ticket.key, outcome
+            self._pace.finish(attempt.key, cell, outcome.seconds)
+            yield attempt.key, outcome
             return
-        self._pace.forget(ticket.key)
-        self._attempts[ticket.key] += 1
-        self._executor.append_log(ticket.key, [f"attempt {self._attempts[ticket.key]} lost: {outcome.message}"])
+        self._pace.forget(attempt.key)
+        self._losses[attempt.key] += 1
+        self._executor.append_log(attempt.key, [f"attempt {self._losses[attempt.key]} lost: {outcome.message}"])
         if outcome.failure == "memory":
-            self._make_room(ticket, cell.kind)
-        if self._attempts[ticket.key] <= self._executor.runtime.retries:
+            self._make_room(attempt, cell.kind)
+        if self._losses[attempt.key] <= self._executor.runtime.retries:
             self._executor.stats.retried += 1
             self._progress.retry(cell.label, outcome.message)
-            self._waiting.append(ticket.key)
+            self._waiting.append(attempt.key)
         else:
-            yield ticket.key, replace(outcome, message=self._given_up(ticket.key, outcome))
+            yield attempt.key, replace(outcome, message=self._given_up(attempt.key, outcome))
 
-    def _make_room(self, ticket: Ticket, kind: str) -> None:
+    def _make_room(self, attempt: Attempt, kind: str) -> None:
         """After a cell ran out of memory fewer of its kind run beside each other; those that did before it was known
         do not count again."""
-        if ticket.room == self._room[kind]:
+        if attempt.room == self._room[kind]:
             self._room[kind] *= 2
             self._progress.say(
                 f"{kind} cells get {self._room[kind]} times the CPUs that they ask for, so that fewer run at once"
             )
 
     def _given_up(self, key: str, outcome: Outcome) -> str:
-        attempts, kind = self._attempts[key], self._missing[key].kind
-        often = f"on each of {attempts} attempts" if attempts > 1 else "and is not retried (runtime.retries is 0)"
+        losses, kind = self._losses[key], self._missing[key].kind
+        often = f"on each of {losses} attempts" if losses > 1 else "and is not retried (runtime.retries is 0)"
         advice = ""
         if outcome.failure == "memory":
             advice = (
                 f"; say with runtime.resources.{kind}.memory_gb what it needs, so that fewer run beside it, "
                 "or add nodes with more memory"
             )
+        elif self._ray.exceptions.WorkerCrashedError.__name__ in outcome.message:
+            advice = f"; the system kills for want of memory without a word: see runtime.resources.{kind}.memory_gb"
         return f"{outcome.message}, {often}{advice}"
 
     def _outcome(self, key: str, reference: Any) -> Outcome:
@@ -240,7 +247,7 @@ class Flight:
             events = self._ray.get(self._monitor.drain.remote(), timeout=5)
         except self._ray.exceptions.RayError:
             return False
-        running = {ticket.key for ticket in self._running.values()}
+        running = {attempt.key for attempt in self._running.values()}
         for event in events:
             self._executor.append_log(event.key, event.lines)
             if event.key in running:
@@ -261,7 +268,7 @@ class Flight:
         if self._progress.running:
             self._busy = time.monotonic()
         elif time.monotonic() - self._busy > UNSATISFIABLE_SECONDS:
-            for kind in {self._missing[ticket.key].kind for ticket in self._running.values()}:
+            for kind in {self._missing[attempt.key].kind for attempt in self._running.values()}:
                 self._executor.check_still_satisfiable(kind)
 
     def _come_down(self, ready: list[Any]) -> Iterator[tuple[str, Outcome]]:
@@ -271,8 +278,8 @@ class Flight:
         """
         self._monitor.stop.remote()
         since, begun = time.monotonic(), set(self._progress.running)
-        for reference, ticket in list(self._running.items()):
-            if reference not in ready and self._missing[ticket.key].label not in begun:
+        for reference, attempt in list(self._running.items()):
+            if reference not in ready and self._missing[attempt.key].label not in begun:
                 self._waiting.append(self._running.pop(reference).key)
         while self._running:
             while ready:
@@ -287,7 +294,7 @@ class Flight:
             if not alive or time.monotonic() - since > self._executor.runtime.grace_seconds:
                 break
             ready = self._wait() if self._running else []
-        for key in [*(ticket.key for ticket in self._running.values()), *self._waiting]:
+        for key in [*(attempt.key for attempt in self._running.values()), *self._waiting]:
             yield key, Outcome(failure="interrupted", message="stopped")
 
 
