@@ -18,6 +18,7 @@ import awt
 # a node whose processes are gone, which refuses the head's call at once, is noticed within two seconds; one that is
 # only slow to answer is not given up
 HEALTH = {"health_check_period_ms": 500, "health_check_failure_threshold": 2}
+STARTS = 4
 TRIAL = Path(__file__).parent / "trial"
 
 
@@ -26,16 +27,26 @@ def make_cluster(compilation_cache: dict[str, str]) -> Iterator[Callable[..., An
     """Makes clusters of a head without CPUs."""
     from ray.cluster_utils import Cluster
 
+    class Patient(Cluster):  # type: ignore[misc]
+        """A cluster whose nodes may be slow to start: Ray gives one 30 seconds, few for a machine with much to do."""
+
+        def add_node(self, *arguments: Any, **resources: Any) -> Any:
+            for _ in range(STARTS - 1):
+                try:
+                    return super().add_node(*arguments, **resources)
+                except Exception as error:
+                    if "timed out during startup" not in str(error):
+                        raise
+            return super().add_node(*arguments, **resources)
+
     made = []
     with pytest.MonkeyPatch.context() as patch:
         for name, value in compilation_cache.items():  # workers have the environment of their node
             patch.setenv(name, value)
 
         def make(settings: dict[str, Any] | None = None, **head: Any) -> Any:
-            settings = HEALTH | (settings or {})
-            made.append(
-                Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": settings, **head})
-            )
+            asked = {"num_cpus": 0, "include_dashboard": False, "_system_config": HEALTH | (settings or {}), **head}
+            made.append(Patient(initialize_head=True, head_node_args=asked))
             return made[-1]
 
         yield make
