@@ -343,10 +343,15 @@ def show(
     """Prints a row; returns the hours of one worker. However many workers there are, each cell passes the driver."""
     cell, passing = costs
     total = number * (seconds + cell)
-    hours = [max(total / count, number * passing) / 3600 for count in workers]
-    times = ", ".join(f"{time:.2g} h on {count}" for time, count in zip(hours, workers, strict=True))
+    times = ", ".join(f"{duration(max(total / count, number * passing))} on {count}" for count in workers)
     print(f"{title:42}{number:9}{4 * points**2 / 2 / 1e9:7.3g}GB{seconds:7.2g} s   {times}")
     return total / 3600
+
+
+def duration(seconds: float) -> str:
+    if seconds < 7200:
+        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"
 
 
 def measure_rates(folder: str) -> dict[str, Any]:
