@@ -45,7 +45,7 @@ POINTS = 60_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=4, help="times that each contender runs (default: 4)")
+    parser.add_argument("--rounds", type=int, default=3, help="times that each contender runs (default: 3)")
     parser.add_argument("--only", choices=["tiles", "overhead", "many"], help="of the measurements, one")
     parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -302,7 +302,7 @@ def projections(figures: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         part("inputs", folder)
         rates = part("rates", folder)
-    cell = figures["cell_overhead"] * REST
+    costs = figures["cell_overhead"] * REST, figures["driver_ms_per_cell"] / 1e3
     share = min(rates[name]["gemm_share"] for name in ("mlp", "cnn"))
     print(f"{'Gram matrix, traced':42}{'tiles':>9}{'result':>9}{'a tile':>9}   time")
     found = {}
@@ -310,13 +310,13 @@ def projections(figures: dict[str, Any]) -> dict[str, Any]:
         measured = rates[name]
         number = triangle(POINTS, measured["side"])
         found[f"mnist_{name}_core_hours"] = show(
-            f"{name}, {POINTS} MNIST points, cores as here", number, POINTS, measured["seconds"], cell, (2, 64, 512)
+            f"{name}, {POINTS} MNIST points, cores as here", number, POINTS, measured["seconds"], costs, (2, 64, 512)
         )
     for points in (10_000, 50_000):
         seconds = rates["vgg16"]["flops"] / (GPU_FLOPS * share)
         number = triangle(points, GPU_TILE)
         title = f"vgg16, {points} points of 224x224x3, GPUs"
-        found[f"vgg16_{points}_gpu_hours"] = show(title, number, points, seconds, cell, (8, 64))
+        found[f"vgg16_{points}_gpu_hours"] = show(title, number, points, seconds, costs, (8, 64))
     shares = ", ".join(f"{name} {rates[name]['gemm_share']:.0%}" for name in ("mlp", "cnn"))
     print(
         f"assumed: a GPU of {GPU_FLOPS / 1e12:g} TFLOP/s in float32, of which tiles reach {share:.0%}, as the slower "
@@ -337,12 +337,21 @@ def triangle(points: int, side: int) -> int:
     return across * (across + 1) // 2
 
 
-def show(title: str, number: int, points: int, seconds: float, cell: float, workers: tuple[int, ...]) -> float:
-    """Prints a row; returns the hours of one worker."""
+def show(
+    title: str, number: int, points: int, seconds: float, costs: tuple[float, float], workers: tuple[int, ...]
+) -> float:
+    """Prints a row; returns the hours of one worker. However many workers there are, each cell passes the driver."""
+    cell, passing = costs
     total = number * (seconds + cell)
-    times = ", ".join(f"{total / count / 3600:.2g} h on {count}" for count in workers)
+    times = ", ".join(f"{duration(max(total / count, number * passing))} on {count}" for count in workers)
     print(f"{title:42}{number:9}{4 * points**2 / 2 / 1e9:7.3g}GB{seconds:7.2g} s   {times}")
     return total / 3600
+
+
+def duration(seconds: float) -> str:
+    if seconds < 7200:
+        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"
 
 
 def measure_rates(folder: str) -> dict[str, Any]:

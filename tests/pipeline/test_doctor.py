@@ -210,8 +210,9 @@ def test_a_check_that_breaks_down_is_a_finding():
     ]
 
 
-def test_what_is_said_of_nodes(tmp_path):
+def test_what_is_said_of_nodes(tmp_path, monkeypatch):
     """Of one that shares the driver's disk, one that does not, one whose clock is slow, and one that is silent."""
+    monkeypatch.setattr("awt.doctor.look.URL_SECONDS", 1.0)
     own = look(examine.COMPARED)
     (tmp_path / "mark").touch()
     shared, apart = (look(examine.COMPARED, Place(str(tmp_path), mark)) for mark in ("mark", "another"))
@@ -222,6 +223,10 @@ def test_what_is_said_of_nodes(tmp_path):
 
     assert said(shared)["store"].state == "ok"
     assert said(apart)["store"].state == "warning"
+    bucket = look((), Place(str(tmp_path), "another", f"file://{tmp_path}/bucket"))["store"]
+    blocked = look((), Place(str(tmp_path), "another", f"file://{tmp_path}/mark/bucket"))["store"]
+    assert bucket == "shared"
+    assert f"file://{tmp_path}/mark/bucket" in blocked
     assert said(shared)["clock"].text == "as here"
     slow = said({**shared, "time": now - 100})["clock"]
     assert (slow.state, slow.text) == ("ok", "100 s slow; nothing depends on it")
