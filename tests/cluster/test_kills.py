@@ -75,7 +75,7 @@ def test_ten_kills_at_random_cost_nothing(workspace, cluster, finished, raylet, 
 def test_a_lost_head_is_told_and_a_new_one_goes_on(finished, copy_of, make_cluster, saw):
     workspace = copy_of(finished)
     workspace.command("rm", "-rf", ".awt")
-    workspace.edit({"runtime.checkpoint_seconds": 0, "retrain.epochs": 200})
+    workspace.edit({"runtime.checkpoint_seconds": 0, "retrain.epochs": 60})
     first = make_cluster()
     first.add_node(num_cpus=1)
     first.wait_for_nodes()
@@ -94,6 +94,7 @@ def test_a_lost_head_is_told_and_a_new_one_goes_on(finished, copy_of, make_clust
     second.add_node(num_cpus=1)
     second.wait_for_nodes()
     workspace.environment["RAY_ADDRESS"] = second.address
+    workspace.edit({"runtime.checkpoint_seconds": 3600})
     done = workspace.stage("retrain")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "resumed at step" in workspace.logs()

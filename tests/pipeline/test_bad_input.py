@@ -17,7 +17,7 @@ PARAMETERS = {
     "unknown method": ("mask", {"search.methods": ["awtt"]}, "did you mean `awt`?"),
     "not a number": ("retrain", {"retrain.learning_rate": float("nan")}, "retrain.learning_rate"),
     "retraining batch too large": ("mask", {"retrain.batch": 4096}, "retrain.batch: 4096"),
-    "store is a URL": ("mask", {"runtime.store": "s3://bucket/store"}, "runtime.store: s3://bucket/store"),
+    "store at a URL whose package is not here": ("mask", {"runtime.store": "s3://bucket/store"}, "Install s3fs"),
     "batch too large": ("kernel", {"search.batch": 4096}, "search.batch: 4096"),
     "reference too large": ("kernel", {"kernel.reference": 4096}, "kernel.reference: 4096"),
     "missing GPU": ("kernel", {"runtime.device": "gpu"}, "runtime.device: gpu"),

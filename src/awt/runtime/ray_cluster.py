@@ -28,6 +28,7 @@ class Cluster:
         # workers elsewhere get this very code, whatever is installed on their machines
         self.environment = {"py_modules": [str(Path(awt.__file__).parent)]} if self.address else {}
         self._watch: Watch | None = None
+        self._nodes: list[dict[str, Any]] = []
         self._names: dict[str, str] = {}
         if self.address:
             check_reachable(self.address)
@@ -72,8 +73,13 @@ class Cluster:
             )
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Ray's descriptions of the living nodes."""
-        return [node for node in self.ray.nodes() if node["Alive"]]
+        """Ray's descriptions of the living nodes; the last ones while there is no head, which Ray would wait for."""
+        if self._watch is None or listens(self._watch.address):
+            self._nodes = [node for node in self.ray.nodes() if node["Alive"]]
+        return self._nodes
+
+    def cpus(self) -> float:
+        return float(sum(node["Resources"].get("CPU", 0) for node in self.nodes()))
 
     def machines(self) -> list[Machine]:
         # Ray keeps a part of a node's memory for objects, which are cells' inputs and results
@@ -134,7 +140,7 @@ class Watch(threading.Thread):
     def run(self) -> None:
         missed = 0
         while not self._over.wait(1.0):
-            missed = 0 if _listens(self.address) else missed + 1
+            missed = 0 if listens(self.address) else missed + 1
             self.is_lost = missed >= LOST_SECONDS
 
     def close(self) -> None:
@@ -142,7 +148,7 @@ class Watch(threading.Thread):
         self.join()
 
 
-def _listens(address: str) -> bool:
+def listens(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=3):

@@ -164,7 +164,7 @@ class Flight:
     def _fill(self) -> None:
         if time.monotonic() - self._sized > SIZE_SECONDS:  # nodes come and go
             self._sized = time.monotonic()
-            self._limit = max(1, int(IN_FLIGHT * self._ray.cluster_resources().get("CPU", 1)))
+            self._limit = max(1, int(IN_FLIGHT * self._cluster.cpus()))
         while self._waiting and len(self._running) < self._limit:
             key = self._waiting.popleft()
             attempt = Attempt(key, self._room[self._missing[key].kind])
