@@ -13,8 +13,8 @@ from awt.doctor import here
 from awt.doctor.finding import Finding, guarded
 from awt.doctor.judge import judge_devices, judge_looks, judge_memory, judge_node
 from awt.doctor.look import Place, look
-from awt.doctor.nodes import ask_nodes, wants_token
-from awt.errors import AwtError, InputError
+from awt.doctor.nodes import ask_nodes
+from awt.errors import AwtError
 from awt.experiment import find_repository
 from awt.lineage.records import PACKAGES
 from awt.params import CellKind, Params
@@ -56,7 +56,7 @@ def _machines(parameters: Params | None, store: Store | None, node_seconds: floa
     with tempfile.TemporaryDirectory() as scratch:
         executor = open_executor("doctor", runtime, Store(Path(scratch)), "")
         try:
-            machines = _joined(executor)
+            machines = executor.machines()
             yield Finding("cluster", "ok", _place(executor, machines))
             platform, wrong = _attempt(lambda: executor.surroundings.platform)
             yield Finding("device", "FAIL", wrong) if wrong else Finding("device", "ok", f"cells run on {platform}")
@@ -69,19 +69,6 @@ def _machines(parameters: Params | None, store: Store | None, node_seconds: floa
                 yield from _resources(executor, machines)
         finally:
             executor.close()
-
-
-def _joined(executor: Executor) -> list[Machine]:
-    """What the executor can run on; a cluster that refuses for want of a token is told from one that is ill."""
-    try:
-        return executor.machines()
-    except InputError as error:
-        if not wants_token(os.environ["RAY_ADDRESS"]):
-            raise
-        raise InputError(
-            f"{error}: it asks for a token; export RAY_AUTH_MODE=token, and the cluster's own as RAY_AUTH_TOKEN, or in "
-            "a file that RAY_AUTH_TOKEN_PATH names (~/.ray/auth_token unless said)"
-        ) from None
 
 
 def _place(executor: Executor, machines: Sequence[Machine]) -> str:

@@ -1,15 +1,11 @@
 """Asking every node of the cluster how it is, by a task that takes no CPU and so need not wait for one."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from awt.doctor.judge import Node
 from awt.doctor.look import Place, look
-
-TOKEN_SECONDS = 4  # for a cluster to refuse
 
 
 def ask_nodes(packages: Sequence[str], store: Place | None, use_gpus: bool, seconds: float) -> list[Node]:
@@ -31,16 +27,6 @@ def ask_nodes(packages: Sequence[str], store: Place | None, use_gpus: bool, seco
         ray.cancel(task, force=True)
     late = (None, f"no answer within {seconds:g} s", 0.0)
     return [_node(node, asked, *answers.get(task, late)) for node, task in zip(alive, tasks, strict=True)]
-
-
-def wants_token(address: str) -> bool:
-    """Whether what listens at an address turns this process away for want of Ray's token."""
-    client = (
-        "import signal, sys; from ray._raylet import GcsClient; "
-        f"signal.alarm({TOKEN_SECONDS}); GcsClient(address=sys.argv[1])"
-    )
-    asked = subprocess.run([sys.executable, "-c", client, address], capture_output=True, text=True, check=False)
-    return "AuthenticationError" in asked.stderr
 
 
 def _pinned(ray: Any, node: str) -> Any:

@@ -47,7 +47,8 @@ class Cluster:
                 ray.init(address=self.address, runtime_env=self.environment, **common)
                 self._watch = Watch(ray.get_runtime_context().gcs_address)
             else:
-                ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
+                here = {"num_cpus": cores.available(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+                ray.init(address="local", **here, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
             if self.address:
                 raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self.address}: {error}") from None
@@ -185,6 +186,11 @@ def check_health(address: str) -> None:
         "import signal, sys; from ray._raylet import GcsClient; "
         f"signal.alarm({HEALTH_SECONDS}); GcsClient(address=sys.argv[1])"
     )
-    asked = subprocess.run([sys.executable, "-c", client, address], capture_output=True, check=False)
+    asked = subprocess.run([sys.executable, "-c", client, address], capture_output=True, text=True, check=False)
+    if "AuthenticationError" in asked.stderr:
+        raise InputError(
+            f"RAY_ADDRESS: the Ray cluster at {address} asks for a token: export RAY_AUTH_MODE=token, and its own as "
+            "RAY_AUTH_TOKEN, or in a file that RAY_AUTH_TOKEN_PATH names (~/.ray/auth_token unless said)"
+        )
     if asked.returncode != 0:
         raise InputError(f"RAY_ADDRESS: what listens at {address} is not a healthy Ray cluster")
