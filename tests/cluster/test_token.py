@@ -19,7 +19,7 @@ def workspace(fresh):
 
 @pytest.fixture
 def token(workspace):
-    """The token of a head that listens on this machine's loopback alone."""
+    """The token of a head on this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

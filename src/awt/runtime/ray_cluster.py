@@ -47,8 +47,7 @@ class Cluster:
                 ray.init(address=self.address, runtime_env=self.environment, **common)
                 self._watch = Watch(ray.get_runtime_context().gcs_address)
             else:
-                here = {"num_cpus": cores.available(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-                ray.init(address="local", **here, **common)
+                ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
             if self.address:
                 raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self.address}: {error}") from None
