@@ -11,7 +11,7 @@ from awt.artifacts import encode_npz
 from awt.cli import parser
 from awt.doctor import examine, here
 from awt.doctor.finding import Finding, guarded
-from awt.doctor.judge import Node, judge_node
+from awt.doctor.judge import Node, judge_node, judge_processors
 from awt.doctor.look import Place, look
 from awt.errors import run
 from awt.runtime import Store
@@ -233,3 +233,13 @@ def test_what_is_said_of_nodes(tmp_path, monkeypatch):
     silent = said(None, "no answer within 30 s")
     assert silent["node"].state == "FAIL"
     assert "no answer within 30 s" in silent["node"].text
+
+
+def test_nodes_of_several_kinds_are_told():
+    looks, offer = look(()), {"CPU": 2.0}
+    alike = [Node(name, offer, looks, "", 0, 0) for name in "ab"]
+    other = Node("c", offer, looks | {"processor": "another"}, "", 0, 0)
+    assert list(judge_processors([*alike, other._replace(resources={})])) == []  # no cell runs on the last
+    (told,) = judge_processors([*alike, other])
+    assert told.state == "warning"
+    assert "another" in told.text

@@ -11,7 +11,7 @@ from typing import TypeVar, get_args
 from awt import params
 from awt.doctor import here
 from awt.doctor.finding import Finding, guarded
-from awt.doctor.judge import judge_devices, judge_looks, judge_memory, judge_node
+from awt.doctor.judge import judge_devices, judge_looks, judge_memory, judge_node, judge_processors
 from awt.doctor.look import Place, look
 from awt.doctor.nodes import ask_nodes
 from awt.errors import AwtError
@@ -96,6 +96,8 @@ def _nodes(
     for node in nodes:
         for finding in judge_node(node, own, parameters):
             yield finding._replace(where=node.name)
+    if not use_gpus:
+        yield from judge_processors(nodes)
     offers = [node.resources for node in nodes]
     return [Machine(offer.get("CPU", 0), offer.get("GPU", 0), offer.get("memory", 0)) for offer in offers]
 

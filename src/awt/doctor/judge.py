@@ -1,6 +1,6 @@
 """What to make of a machine's looks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from awt.doctor.finding import Finding
@@ -135,6 +135,18 @@ def judge_devices(gpus: float, jax: Mapping[str, Any] | None) -> Iterator[Findin
         )
     else:
         yield Finding("device", "ok", f"JAX sees {jax['devices']} GPUs")
+
+
+def judge_processors(nodes: Sequence[Node]) -> Iterator[Finding]:
+    """Of those on whose CPUs cells run: two kinds of them may add in another order."""
+    kinds = {node.looks["processor"] for node in nodes if node.looks and node.resources.get("CPU", 0)}
+    if len(kinds) > 1:
+        yield Finding(
+            "device",
+            "warning",
+            f"nodes have processors of {len(kinds)} kinds ({'; '.join(sorted(kinds))}), on which a cell's last bits "
+            "depend: for results that are the same to the byte, use nodes of one kind",
+        )
 
 
 def _judge_store(seen: str | None) -> Iterator[Finding]:

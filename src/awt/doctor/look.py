@@ -35,6 +35,7 @@ def look(packages: Sequence[str], store: Place | None = None, ask_jax: bool = Fa
     return {
         "host": socket.gethostname(),
         "python": platform.python_version(),
+        "processor": _processor(),
         "versions": {name: _version(name) for name in packages},
         "import": _import_error(),
         "rooms": {folder: room(Path(folder)) for folder in sorted(folders)},
@@ -43,6 +44,12 @@ def look(packages: Sequence[str], store: Place | None = None, ask_jax: bool = Fa
         "jax": _jax() if ask_jax else None,
         "time": time.time(),
     }
+
+
+def _processor() -> str:
+    from awt.runtime.device import processor
+
+    return processor()
 
 
 def room(folder: Path) -> dict[str, int]:
