@@ -55,6 +55,7 @@ def test_code_that_changes_during_a_run_is_refused(trial, nodes, saw):
     assert "(trial.py differ)" in saw(done.stderr, f"{socket.gethostname()} has other code than the driver in ")
 
 
+@pytest.mark.slow
 def test_cells_that_ask_for_gpus_run_on_nodes_that_have_them_and_others_elsewhere(trial, nodes):
     plain, gpus = nodes(num_cpus=2), nodes(num_cpus=4, num_gpus=1)
     resources = {"mask": {"gpus": 1}, "retrain": {"gpus": 0.5}, "tile": {"gpus": 0}}
