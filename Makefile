@@ -17,8 +17,8 @@ repro: $(READY)  ## run the default pipeline and show its table
 site: $(READY)  ## an index page over all experiments that have run, in site/
 	awt site
 
-# most of the time goes into compiling, on one core: two files of tests at a time
-TWO := -n 2 --dist loadfile
+# most of the time goes into compiling, on one core: two files of tests at a time, in order, so that the long ones come first
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
 quick: $(READY)  ## every experiment that two cores manage, cut down: the paper's figures, small
 	python pipelines/quick.py
