@@ -204,9 +204,13 @@ class Workspace:
 
 @pytest.fixture(scope="session")
 def compilation_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """JAX's own cache of compiled programs: most of the time of a tiny run is compilation."""
+    """JAX's own cache of compiled programs, one for all processes that run tests: most of the time of a tiny run is
+    compilation."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    folder.mkdir(exist_ok=True)
     return {
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "3",  # else kilobytes of CPU features for each program loaded

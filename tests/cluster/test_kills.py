@@ -100,6 +100,7 @@ def test_a_lost_head_is_told_and_a_new_one_goes_on(finished, copy_of, make_clust
     assert "resumed at step" in workspace.logs()
 
 
+@pytest.mark.slow
 @pytest.mark.chaos("the driver is killed (SIGKILL), and its machine gone")
 def test_a_killed_driver_is_taken_over_by_one_elsewhere(workspace, finished, copy_of, tmp_path, saw, change):
     """Another clone, which has nothing in common with the first but the store's URL."""

@@ -19,6 +19,7 @@ def test_every_experiment_is_the_same_pipeline():
         assert (folder / "README.md").exists()
 
 
+@pytest.mark.slow
 def test_mnist_from_a_local_folder(fresh):
     data = os.environ.get("AWT_DATA_DIR", "")
     if not (Path(data) / "mnist").is_dir():

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from awt.artifacts import read_json
 
 STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
@@ -59,6 +61,7 @@ RIVALS = {
 }
 
 
+@pytest.mark.slow
 def test_every_method_goes_through_the_pipeline_beside_those_that_did_before(finished, copy_of):
     workspace = copy_of(finished)
     rivals = ["concrete", "dns", "grasp", "imp", "iwi", "magnitude", "snip", "synflow", *RIVALS]
