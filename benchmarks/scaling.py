@@ -26,7 +26,7 @@ from typing import Any
 
 from sidebyside import in_own_process
 
-TILES, TILE_SIDE = (4, 20), 64  # in a short and a long run; of the CNN: about a second each
+TILES, TILE_SIDE = (2, 10), 128  # in a short and a long run; of the CNN: about two seconds each
 REST, RESTS = 1.0, (8, 64)  # seconds of a cell whose overhead is measured, and how many in a short and a long run
 SPREAD = 0.5  # of the logarithm of sleeping times
 MANY = [(8, 1_000, 0.3), (16, 5_000, 0.2), (64, 20_000, 0.8)]  # slots, cells, mean seconds of a cell
