@@ -71,8 +71,24 @@ def test_ten_kills_at_random_cost_nothing(workspace, cluster, finished, raylet, 
 
 
 @pytest.mark.slow
-@pytest.mark.chaos("the head is killed (SIGKILL)")
-def test_a_lost_head_is_told_and_a_new_one_goes_on(finished, copy_of, make_cluster, saw):
+@pytest.mark.parametrize(
+    ("killed", "told"),
+    [
+        pytest.param(
+            "machine",
+            "its node on this machine is gone",
+            id="machine",
+            marks=pytest.mark.chaos("the head is killed, and the node beside the driver with it"),
+        ),
+        pytest.param(
+            "head",
+            r"its head at [\d.]+:\d+ has not answered for 15 s",
+            id="head",
+            marks=pytest.mark.chaos("the head is killed (SIGKILL), no node with it"),
+        ),
+    ],
+)
+def test_a_lost_head_is_told_and_a_new_one_goes_on(killed, told, finished, copy_of, make_cluster, saw):
     workspace = copy_of(finished)
     workspace.command("rm", "-rf", ".awt")
     workspace.edit({"runtime.checkpoint_seconds": 0, "retrain.epochs": 60})
@@ -82,13 +98,16 @@ def test_a_lost_head_is_told_and_a_new_one_goes_on(finished, copy_of, make_clust
     workspace.environment |= {"AWT_EXECUTOR": "ray", "RAY_ADDRESS": first.address}
     process = workspace.start(sys.executable, "stages/retrain.py")
     workspace.wait_for(workspace.checkpoints, process)
-    first.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
+    if killed == "machine":
+        first.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
+    else:
+        first.head_node.kill_gcs_server(check_alive=False)
     output = workspace.output(process)
     assert process.returncode == 1, output
-    saw(output, r"error: lost the Ray cluster: its head at [\d.]+:\d+ has not answered for 15 s")
-    assert "run again once there is a head to continue" in output
+    saw(output, f"error: lost the Ray cluster: {told}")
+    assert "run again once there is a cluster to continue" in output
     assert "Traceback" not in output
-    for node in list(first.worker_nodes):
+    for node in first.list_all_nodes():
         node.kill_all_processes(check_alive=False, allow_graceful=False)
     second = make_cluster()
     second.add_node(num_cpus=1)

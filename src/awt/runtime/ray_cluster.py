@@ -45,7 +45,9 @@ class Cluster:
             if self.address:
                 check_health(self.address)
                 ray.init(address=self.address, runtime_env=self.environment, **common)
-                self._watch = Watch(ray.get_runtime_context().gcs_address)
+                here = ray.get_runtime_context()
+                beside = next(node for node in ray.nodes() if node["NodeID"] == here.get_node_id())
+                self._watch = Watch(here.gcs_address, beside["RayletSocketName"])
             else:
                 ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
@@ -55,21 +57,22 @@ class Cluster:
         self.ray = ray
 
     def close(self) -> None:
-        """Lets go; of a cluster without a head too, which Ray would wait for."""
+        """Lets go; of a lost cluster too, which Ray would wait for."""
         if self.ray is None:
             return
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
-        if watch is None or not watch.is_lost:
+        if watch is None or not watch.loss():
             self.ray.shutdown()
         self.ray = None
 
     def check_alive(self) -> None:
-        if self._watch is not None and self._watch.is_lost:
+        """To be asked before Ray is: what it does without the node beside it is to end this process, silently."""
+        if self._watch is not None and (loss := self._watch.loss()):
             raise WorkError(
-                f"lost the Ray cluster: its head at {self._watch.address} has not answered for {LOST_SECONDS:.0f} s; "
-                "finished cells and checkpoints are kept, run again once there is a head to continue"
+                f"lost the Ray cluster: {loss}; finished cells and checkpoints are kept, "
+                "run again once there is a cluster to continue"
             )
 
     def nodes(self) -> list[dict[str, Any]]:
@@ -128,24 +131,39 @@ class Cluster:
 
 
 class Watch(threading.Thread):
-    """Looks whether a cluster's head still listens."""
+    """Looks whether a cluster's head still listens, and whether the node beside this driver lives."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, beside: str) -> None:
         super().__init__(daemon=True)
         self.address = address
-        self.is_lost = False
+        self._missed = 0
         self._over = threading.Event()
+        self._beside = socket.socket(socket.AF_UNIX)
+        self._beside.connect(beside)  # the system closes it when the node's process dies, however it does
+        self._beside.setblocking(False)
         self.start()
 
     def run(self) -> None:
-        missed = 0
         while not self._over.wait(1.0):
-            missed = 0 if listens(self.address) else missed + 1
-            self.is_lost = missed >= LOST_SECONDS
+            self._missed = 0 if listens(self.address) else self._missed + 1
+
+    def loss(self) -> str:
+        """What is lost, if anything is."""
+        try:
+            if self._beside.recv(1, socket.MSG_PEEK) == b"":
+                return "its node on this machine is gone"
+        except BlockingIOError:
+            pass  # it lives, and says nothing
+        except OSError as error:
+            return f"its node on this machine is gone ({error})"
+        return (
+            f"its head at {self.address} has not answered for {self._missed} s" if self._missed >= LOST_SECONDS else ""
+        )
 
     def close(self) -> None:
         self._over.set()
         self.join()
+        self._beside.close()
 
 
 def listens(address: str) -> bool:

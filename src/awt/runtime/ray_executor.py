@@ -168,10 +168,12 @@ class Flight:
         while self._waiting and len(self._running) < self._limit:
             key = self._waiting.popleft()
             attempt = Attempt(key, self._room[self._missing[key].kind])
+            self._cluster.check_alive()
             self._running[self._executor.submit(key, self._missing[key], self._monitor, attempt.room)] = attempt
 
     def _wait(self) -> list[Any]:
         """All tasks that are done, as soon as one is."""
+        self._cluster.check_alive()
         references = list(self._running)
         ready, others = self._ray.wait(references, num_returns=1, timeout=POLL_SECONDS)
         if ready and others:
@@ -180,6 +182,7 @@ class Flight:
 
     def _land(self, reference: Any) -> Iterator[tuple[str, Outcome]]:
         """The outcome of a task that is done, unless it must be tried again."""
+        self._cluster.check_alive()
         attempt = self._running.pop(reference)
         cell, outcome = self._missing[attempt.key], self._outcome(attempt.key, reference)
         self._busy = time.monotonic()
