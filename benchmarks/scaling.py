@@ -10,7 +10,6 @@ figures measured here, and with a GPU's rate that is an assumption. The last lin
 import argparse
 import contextlib
 import json
-import math
 import os
 import re
 import shutil
@@ -21,26 +20,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+from projection.forecast import measure_rates, projections
+from projection.tiles import tile_cells, write_inputs
 from sidebyside import in_own_process
 
 TILES, TILE_SIDE = (2, 10), 128  # in a short and a long run; of the CNN: about two seconds each
 REST, RESTS = 1.0, (8, 64)  # seconds of a cell whose overhead is measured, and how many in a short and a long run
 SPREAD = 0.5  # of the logarithm of sleeping times
-MANY = [(8, 1_000, 0.3), (16, 5_000, 0.2), (64, 20_000, 0.8)]  # slots, cells, mean seconds of a cell
+MANY = [(8, 1_000, 0.3), (16, 5_000, 0.2), (64, 20_000, 1.6)]  # slots, cells, mean seconds of a cell
 MORE = 100_000  # cells
 RESULT = 4 * 64**2  # bytes that a sleeping cell returns
-GPU_FLOPS, GPU_TILE = 19.5e12, 32  # assumed: an A100's float32 rate, and a side that fits its memory
-MODELS: dict[str, dict[str, Any]] = {
-    "mlp": {"name": "mlp", "widths": [300, 100], "init": "glorot"},
-    "cnn": {"name": "cnn", "widths": [32, 64, 1024], "init": "he"},
-    "vgg16": {"name": "vgg16", "widths": [64, 128, 256, 512, 512], "init": "he"},
-}
-MNIST = {"shape": [28, 28, 1], "classes": 10, "mean": [0.13], "std": [0.31]}
-IMAGENET = {"shape": [224, 224, 3], "classes": 10, "mean": [0.5] * 3, "std": [0.25] * 3}
-POINTS = 60_000
 
 
 def main() -> None:
@@ -60,7 +51,10 @@ def main() -> None:
         if arguments.only in (None, name):
             figures |= measured(arguments.rounds)
     if arguments.only is None:
-        figures |= projections(figures)
+        with tempfile.TemporaryDirectory() as folder:
+            part("inputs", folder)
+            costs = figures["cell_overhead"] * REST, figures["driver_ms_per_cell"] / 1e3
+            figures |= projections(part("rates", folder), costs)
     print(json.dumps(figures))
 
 
@@ -207,42 +201,6 @@ def drive(folder: str, workers: str) -> None:
             print(json.dumps(found), file=sys.__stdout__, flush=True)
 
 
-def tile_cells(folder: Path, name: str, side: int, count: int) -> list[Any]:
-    """The first tiles of a traced Gram matrix of random points the size of MNIST's."""
-    from itertools import islice
-
-    from awt.kernels.cells import PointSet, Request, Subject, tile_cell
-    from awt.params import Model
-    from awt.runtime import Source
-
-    weights, x = (Source.of(folder / file) for file in (f"{name}.npz", "x.npy"))
-    subject = Subject("dense", 1.0, 0, False, Model.of(MODELS[name]), MNIST, weights)
-    request = Request(subject, PointSet("train", 4096, x))
-    return [tile_cell(request, tile, side) for tile in islice(request.index(side).tiles(), count)]
-
-
-def write_inputs(folder: str) -> str:
-    """Random points and initial weights, in files."""
-    import numpy as np
-
-    from awt.artifacts import encode_npy, write
-    from awt.models.network import encode_weights
-
-    x = np.random.default_rng(0).random((4096, 28, 28, 1), np.float32)
-    write(Path(folder, "x.npy"), encode_npy(x))
-    for name in ("mlp", "cnn"):
-        write(Path(folder, f"{name}.npz"), encode_weights(network(name, MNIST).initialise(0)))
-    return folder
-
-
-def network(name: str, data: dict[str, Any]) -> Any:
-    from awt.data.dataset import Description
-    from awt.models.zoo import build
-    from awt.params import Model
-
-    return build(Model.of(MODELS[name]), Description.of(data))
-
-
 def many(_: int) -> dict[str, Any]:
     """Sleeping cells over more and more slots."""
     rows = part("many")
@@ -295,116 +253,6 @@ def measure_many() -> list[dict[str, float]]:
                 }
             )
     return rows
-
-
-def projections(figures: dict[str, Any]) -> dict[str, Any]:
-    """How long large Gram matrices would take, from a tile's time or operations and a cell's overhead measured here."""
-    with tempfile.TemporaryDirectory() as folder:
-        part("inputs", folder)
-        rates = part("rates", folder)
-    costs = figures["cell_overhead"] * REST, figures["driver_ms_per_cell"] / 1e3
-    share = min(rates[name]["gemm_share"] for name in ("mlp", "cnn"))
-    print(f"{'Gram matrix, traced':42}{'tiles':>9}{'result':>9}{'a tile':>9}   time")
-    found = {}
-    for name in ("mlp", "cnn"):
-        measured = rates[name]
-        number = triangle(POINTS, measured["side"])
-        found[f"mnist_{name}_core_hours"] = show(
-            f"{name}, {POINTS} MNIST points, cores as here", number, POINTS, measured["seconds"], costs, (2, 64, 512)
-        )
-    for points in (10_000, 50_000):
-        seconds = rates["vgg16"]["flops"] / (GPU_FLOPS * share)
-        number = triangle(points, GPU_TILE)
-        title = f"vgg16, {points} points of 224x224x3, GPUs"
-        found[f"vgg16_{points}_gpu_hours"] = show(title, number, points, seconds, costs, (8, 64))
-    shares = ", ".join(f"{name} {rates[name]['gemm_share']:.0%}" for name in ("mlp", "cnn"))
-    print(
-        f"assumed: a GPU of {GPU_FLOPS / 1e12:g} TFLOP/s in float32, of which tiles reach {share:.0%}, as the slower "
-        f"ones do here of a core's matrix products ({shares})"
-    )
-    return {
-        **{key: round(value, 2) for key, value in found.items()},
-        "gemm_gflops": round(rates["gemm"] / 1e9, 1),
-        **{f"tile_gflops_{name}": round(rates[name]["rate"] / 1e9, 1) for name in ("mlp", "cnn")},
-        "gemm_share": round(share, 3),
-        "assumed_gpu_tflops": GPU_FLOPS / 1e12,
-    }
-
-
-def triangle(points: int, side: int) -> int:
-    """Tiles on and above the diagonal."""
-    across = math.ceil(points / side)
-    return across * (across + 1) // 2
-
-
-def show(
-    title: str, number: int, points: int, seconds: float, costs: tuple[float, float], workers: tuple[int, ...]
-) -> float:
-    """Prints a row; returns the hours of one worker. However many workers there are, each cell passes the driver."""
-    cell, passing = costs
-    total = number * (seconds + cell)
-    times = ", ".join(f"{duration(max(total / count, number * passing))} on {count}" for count in workers)
-    print(f"{title:42}{number:9}{4 * points**2 / 2 / 1e9:7.3g}GB{seconds:7.2g} s   {times}")
-    return total / 3600
-
-
-def duration(seconds: float) -> str:
-    if seconds < 7200:
-        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.0f} h"
-
-
-def measure_rates(folder: str) -> dict[str, Any]:
-    """Tiles of the side that 1 GB allows, in this process on one core, each beside a matrix product; operations as
-    `awt plan` counts them."""
-    from awt.kernels.cells import PointSet, Request, Subject, plan_cell
-    from awt.params import Model, Runtime
-    from awt.runtime import Source, Store, open_executor
-
-    executor = open_executor("scaling", Runtime(executor="serial", device="cpu"), Store(Path(folder, "store")), "")
-    found: dict[str, Any] = {"vgg16": {"flops": tile_flops(network("vgg16", IMAGENET), IMAGENET, GPU_TILE)}}
-    products = []
-    for name in ("mlp", "cnn"):
-        subject = Subject("dense", 1.0, 0, False, Model.of(MODELS[name]), MNIST, Source.of(Path(folder, f"{name}.npz")))
-        request = Request(subject, PointSet("train", POINTS, Source.of(Path(folder, "x.npy"))))
-        [plan] = executor.run([plan_cell(request, 1.0)])
-        side = json.loads(plan.read("plan.json"))["side"]
-        seconds = []
-        for cell in tile_cells(Path(folder), name, side, 4):
-            executor.run([cell])
-            seconds.append(executor.stats.cells[-1]["seconds"])
-            products.append(gemm_rate())
-        flops = tile_flops(network(name, MNIST), MNIST, side)
-        best = min(seconds[1:])  # the first compiles
-        found[name] = {"side": side, "flops": flops, "seconds": best, "rate": flops / best}
-    found["gemm"] = max(products)
-    for name in ("mlp", "cnn"):
-        found[name]["gemm_share"] = found[name]["rate"] / found["gemm"]
-    return found
-
-
-def tile_flops(made: Any, data: dict[str, Any], side: int) -> float:
-    from awt.planning.facts import Facts
-    from awt.planning.kernel_work import factor_flops, pair_flops
-    from awt.planning.size import size
-
-    facts: Any = Facts(SimpleNamespace(classes=data["classes"]), size(made, tuple(data["shape"])), 0.0)
-    return 2 * side * factor_flops(facts) + side**2 * pair_flops(facts, "trace", masked=False)
-
-
-def gemm_rate(side: int = 2048) -> float:
-    """Operations a second of a matrix product, the best of some."""
-    import jax
-    import jax.numpy as jnp
-
-    square = jnp.ones((side, side), jnp.float32)
-    product = jax.jit(lambda square: square @ square)
-    times = []
-    for _ in range(4):
-        began = time.perf_counter()
-        jax.block_until_ready(product(square))
-        times.append(time.perf_counter() - began)
-    return 2 * side**3 / min(times)
 
 
 PARTS = {

@@ -172,10 +172,12 @@ class Flight:
             self._running[self._executor.submit(key, self._missing[key], self._monitor, attempt.room)] = attempt
 
     def _wait(self) -> list[Any]:
-        """All tasks that are done, as soon as one is."""
+        """All tasks that are done, as soon as some are: on a large cluster, where many wait at its workers, more than
+        one, as looking at all of them takes its time."""
         self._cluster.check_alive()
         references = list(self._running)
-        ready, others = self._ray.wait(references, num_returns=1, timeout=POLL_SECONDS)
+        some = min(len(references), max(1, self._limit // IN_FLIGHT**2))
+        ready, others = self._ray.wait(references, num_returns=some, timeout=POLL_SECONDS)
         if ready and others:
             ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
         return ready
