@@ -6,16 +6,11 @@ in a cell's key) is the whole truth about a run.
 
 import difflib
 import json
-import types
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
-from awt.errors import InputError
+from awt.params.faults import describe
 
 Method = Literal[
     "awt",
@@ -114,7 +109,7 @@ class Data(_Section):
         return self
 
 
-class _Pooled(NamedTuple):
+class Pooled(NamedTuple):
     """What a network that pools asks for: widths (as published), what they are of; and how often it halves images."""
 
     widths: tuple[int, ...]
@@ -122,10 +117,10 @@ class _Pooled(NamedTuple):
     halvings: int
 
 
-_POOLED = {
-    "cnn": _Pooled((32, 64, 1024), "two convolutions, one dense layer", 2),
-    "lenet": _Pooled((6, 16, 120, 84), "two convolutions, two dense layers", 2),
-    "vgg16": _Pooled((64, 128, 256, 512, 512), "the convolutions of each of its five stages", 5),
+POOLED = {
+    "cnn": Pooled((32, 64, 1024), "two convolutions, one dense layer", 2),
+    "lenet": Pooled((6, 16, 120, 84), "two convolutions, two dense layers", 2),
+    "vgg16": Pooled((64, 128, 256, 512, 512), "the convolutions of each of its five stages", 5),
 }
 
 
@@ -136,7 +131,7 @@ class Model(_Section):
 
     @model_validator(mode="after")
     def _widths_are_as_many_as_the_layers(self) -> Self:
-        asked = _POOLED.get(self.name)
+        asked = POOLED.get(self.name)
         if asked and len(self.widths) != len(asked.widths):
             numbers = list(asked.widths)
             raise ValueError(f"`widths` of {self.name} are {len(numbers)} numbers, of {asked.of}, e.g. {numbers}")
@@ -233,7 +228,7 @@ class Search(_Section):
             try:
                 self.recipe(name)
             except ValidationError as error:
-                raise ValueError("; ".join(f"{here}.{_describe(fault)}" for fault in error.errors())) from None
+                raise ValueError("; ".join(f"{here}.{describe(fault, Search)}" for fault in error.errors())) from None
         return self
 
     def base(self, name: str) -> str:
@@ -370,120 +365,3 @@ class Params(_Section):
         if self.retrain.keep == "best" and self.data.validation == 0:
             raise ValueError("retrain.keep: best goes by robust validation accuracy: set data.validation above 0")
         return self
-
-
-def load(path: Path = Path("params.yaml")) -> Params:
-    """Reads and validates a params.yaml; every fault found is in one InputError."""
-    try:
-        raw = YAML(typ="safe", pure=True).load(path)  # the YAML 1.2 reading that DVC itself uses
-    except FileNotFoundError:
-        raise InputError(
-            f"{path} not found in {Path.cwd()}: run from the folder of an experiment (it has a params.yaml)"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable YAML: {' '.join(str(error).split())}") from None
-    return parse(raw, str(path))
-
-
-def check_data(params: Params, described: dict[str, Any]) -> None:
-    """What parameters ask of the data that they will meet (dataset.json): found before hours of work, not after."""
-    points, shape = described["counts"]["train"], described["shape"]
-    asked = {
-        "kernel.reference": params.kernel.reference,
-        "search.batch": params.search.batch,
-        "retrain.batch": params.retrain.batch,
-    }
-    for name, value in asked.items():
-        if value > points:
-            raise InputError(f"params.yaml: {name}: {value} is more than the {points} training points")
-    model = params.model.name
-    if model in _POOLED and min(shape[:2]) < (least := 2 ** _POOLED[model].halvings):
-        raise InputError(
-            f"params.yaml: model.name: {model} pools {_POOLED[model].halvings} times and needs images of "
-            f"{least} x {least} at least, not {shape[0]} x {shape[1]}"
-        )
-    _check_disk(params, points, described["classes"])
-
-
-def _check_disk(params: Params, points: int, classes: int) -> None:
-    """The dense kernel's views must fit the budget: the whole tensor of 781 batches of CIFAR-100 would be 128 GB."""
-    budget = params.kernel.disk_gb
-    for name in params.search.methods:
-        search = params.search.recipe(name)
-        if params.search.base(name) != "awt" or search.gamma == 0:
-            continue
-        row = search.batch * classes
-        views = {"full": row**2, "probe": search.epochs * search.probes * row, "residual": row, "diagonal": row}
-        size = {kind: 4e-9 * (points // search.batch) * numbers for kind, numbers in views.items()}
-        if size[search.estimator] > budget:
-            others = [f"`estimator: {kind}` ({size[kind]:.3g} GB)" for kind in views if size[kind] <= budget]
-            fewer = "fewer search.probes" if search.estimator == "probe" else "a smaller search.batch"
-            raise InputError(
-                f"params.yaml: search.estimator: {search.estimator} stores {size[search.estimator]:.3g} GB an "
-                f"initialisation ({name}), more than kernel.disk_gb: {budget:g}; "
-                f"choose {', '.join([*others, fewer])}, or raise it"
-            )
-
-
-def parse(raw: Any, source: str) -> Params:
-    """Validates parameters already read; `source` names them in errors."""
-    if not isinstance(raw, dict):
-        raise InputError(f"{source}: expected a mapping of parameters, got {type(raw).__name__}")
-    try:
-        # through JSON, where pydantic's strict mode takes lists for tuples
-        return Params.model_validate_json(json.dumps(raw, default=str))
-    except ValidationError as error:
-        found = error.errors()
-        inner = {fault["loc"][:-1] for fault in found}
-        # a list with a bad item also counts as too short: only the item is worth a word
-        faults = [_describe(fault) for fault in found if fault["type"] != "too_short" or fault["loc"] not in inner]
-    except (TypeError, ValueError) as error:
-        faults = [str(error)]
-    raise InputError(f"{source}: " + "; ".join(faults))
-
-
-def _describe(fault: Any) -> str:
-    """One pydantic error as `key: what is wrong (got value)`, with a suggestion for a misspelt key."""
-    names = [str(part) for part in fault["loc"]]
-    where = ".".join(names) or "parameters"
-    if fault["type"] == "extra_forbidden":
-        known = list(_fields(names[:-1]))
-        close = difflib.get_close_matches(names[-1], known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known keys: {', '.join(known)}"
-        return f"{where}: unknown key; {hint}"
-    if fault["type"] == "missing":
-        return f"{where}: missing; the repository's params.yaml shows every key with its meaning"
-    message = fault["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    if fault["type"] == "value_error":
-        return f"{where}: {message}"
-    if fault["type"] == "literal_error":
-        close = difflib.get_close_matches(str(fault["input"]), _literals(fault["ctx"]["expected"]), n=1)
-        message += f"; did you mean `{close[0]}`?" if close else ""
-    return f"{where}: {message} (got {json.dumps(fault['input'])})"
-
-
-def _literals(expected: str) -> list[str]:
-    return [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
-
-
-def _fields(names: list[str]) -> Iterator[str]:
-    """The keys of the section at a dotted path."""
-    section: type[BaseModel] = Params
-    for name in names:
-        field = section.model_fields.get(name)
-        found = list(_sections(field.annotation)) if field else []
-        if found:
-            section = found[0]
-    yield from section.model_fields
-
-
-def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
-        if issubclass(annotation, BaseModel):
-            yield annotation
-        return
-    for argument in get_args(annotation):
-        yield from _sections(argument)

@@ -1,0 +1,50 @@
+"""Typed, validated parameters."""
+
+from awt.params.fit import check_data
+from awt.params.reading import load, parse
+from awt.params.sections import (
+    ATTACKS,
+    METHODS,
+    SUITES,
+    Attack,
+    CellKind,
+    Data,
+    Evaluate,
+    Gaussian,
+    Kernel,
+    Method,
+    Model,
+    Params,
+    Published,
+    Report,
+    Resources,
+    Retrain,
+    Runtime,
+    Search,
+    Threat,
+)
+
+__all__ = [
+    "ATTACKS",
+    "METHODS",
+    "SUITES",
+    "Attack",
+    "CellKind",
+    "Data",
+    "Evaluate",
+    "Gaussian",
+    "Kernel",
+    "Method",
+    "Model",
+    "Params",
+    "Published",
+    "Report",
+    "Resources",
+    "Retrain",
+    "Runtime",
+    "Search",
+    "Threat",
+    "check_data",
+    "load",
+    "parse",
+]
