@@ -61,9 +61,10 @@ class Cluster:
         if self.ray is None:
             return
         watch, self._watch = self._watch, None
+        is_lost = watch is not None and watch.loss() != ""
         if watch is not None:
             watch.close()
-        if watch is None or not watch.loss():
+        if not is_lost:
             self.ray.shutdown()
         self.ray = None
 

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import ray
+
 from awt.errors import run
 from awt.params import Runtime
 from awt.runtime import Cell, Store, open_executor
@@ -20,6 +22,7 @@ def main() -> None:
     finally:
         Path("stats.json").write_text(json.dumps(executor.stats.as_json()))
         executor.close()
+        assert not ray.is_initialized(), "Ray was not let go"
     Path("entries.json").write_text(json.dumps([str(entry.folder) for entry in entries]))
 
 
