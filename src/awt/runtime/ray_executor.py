@@ -36,9 +36,11 @@ class RayExecutor(Executor):
         self.cluster = Cluster()
         self._refs: dict[str, Any] = {}
         self._functions: dict[tuple[str, int], Any] = {}
+        self._monitor: Any = None
 
     def close(self) -> None:
         self._functions.clear()
+        self._monitor = None
         self.cluster.close()
 
     def _platform(self) -> str:
@@ -97,13 +99,20 @@ class RayExecutor(Executor):
             self._refs[source.sha256] = self.cluster.ray.put(np.frombuffer(read(source.path), np.uint8))
         return self._refs[source.sha256]
 
-    def start_monitor(self) -> Any:
-        """The monitor lives beside the driver: no other node's death takes the way to stop away."""
+    def monitor(self) -> Any:
+        """One for all runs, as a process takes its time to start; beside the driver, so that no other node's death
+        takes the way to stop away."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         ray = self.cluster.ray
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        return ray.remote(Monitor).options(num_cpus=0, scheduling_strategy=here).remote()
+        if self._monitor is None:
+            here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+            self._monitor = ray.remote(Monitor).options(num_cpus=0, scheduling_strategy=here).remote()
+        return self._monitor
+
+    def forget_monitor(self) -> None:
+        """After its death: the next run has another."""
+        self._monitor = None
 
     def check_still_satisfiable(self, kind: str) -> None:
         try:
@@ -127,7 +136,7 @@ class Flight:
     def __init__(self, executor: RayExecutor, missing: dict[str, Cell], progress: Progress, stop: StopFlag) -> None:
         self._executor, self._missing, self._progress, self._stop = executor, missing, progress, stop
         self._cluster, self._ray = executor.cluster, executor.cluster.ray
-        self._monitor = executor.start_monitor()
+        self._monitor = executor.monitor()
         self._waiting = deque(missing)
         self._running: dict[Any, Attempt] = {}
         self._losses = dict.fromkeys(missing, 0)
@@ -250,6 +259,9 @@ class Flight:
         self._passed_on = time.monotonic()
         try:
             events = self._ray.get(self._monitor.drain.remote(), timeout=5)
+        except self._ray.exceptions.ActorDiedError:
+            self._executor.forget_monitor()
+            return False
         except self._ray.exceptions.RayError:
             return False
         running = {attempt.key for attempt in self._running.values()}
