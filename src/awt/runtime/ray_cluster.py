@@ -19,6 +19,10 @@ HEALTH_SECONDS = 4  # for a cluster to say that it is one; a healthy one does in
 LOST_SECONDS = 15.0  # without a head; Ray itself ends the process, without a word of ours, after 60
 
 
+class ClusterLostError(WorkError):
+    """There is no cluster any more to ask."""
+
+
 class Cluster:
     """Ray, once `connect` has been called; `ray` is its module, imported no sooner."""
 
@@ -45,35 +49,34 @@ class Cluster:
             if self.address:
                 check_health(self.address)
                 ray.init(address=self.address, runtime_env=self.environment, **common)
-                here = ray.get_runtime_context()
-                beside = next(node for node in ray.nodes() if node["NodeID"] == here.get_node_id())
-                self._watch = Watch(here.gcs_address, beside["RayletSocketName"])
             else:
                 ray.init(address="local", num_cpus=cores.available(), include_dashboard=False, **common)
+            here = ray.get_runtime_context()
+            beside = next(node for node in ray.nodes() if node["NodeID"] == here.get_node_id())
+            self._watch = Watch(here.gcs_address, beside["RayletSocketName"])
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
             if self.address:
                 raise InputError(f"RAY_ADDRESS: could not join a Ray cluster at {self.address}: {error}") from None
             raise WorkError(f"could not start Ray: {error}") from None
         self.ray = ray
 
-    def close(self) -> None:
-        """Lets go; of a lost cluster too, which Ray would wait for."""
-        if self.ray is None:
+    def close(self, was_stopped: bool) -> None:
+        """Lets go. Of a cluster that is lost, or may be since what stopped this process may have stopped it as well,
+        Ray does so at the process's exit: it may end it on the way, before what there is to say is said."""
+        if self._watch is None:
             return
-        watch, self._watch = self._watch, None
-        is_lost = watch is not None and watch.loss() != ""
-        if watch is not None:
-            watch.close()
-        if not is_lost:
+        is_lost = self._watch.loss() != ""
+        self._watch.close()
+        if not is_lost and not was_stopped:
             self.ray.shutdown()
-        self.ray = None
+        self._watch = self.ray = None
 
     def check_alive(self) -> None:
         """To be asked before Ray is: what it does without the node beside it is to end this process, silently."""
         if self._watch is not None and (loss := self._watch.loss()):
-            raise WorkError(
-                f"lost the Ray cluster: {loss}; finished cells and checkpoints are kept, "
-                "run again once there is a cluster to continue"
+            again = "once there is a cluster to continue" if self.address else "to continue"
+            raise ClusterLostError(
+                f"lost the Ray cluster: {loss}; finished cells and checkpoints are kept, run again {again}"
             )
 
     def nodes(self) -> list[dict[str, Any]]:

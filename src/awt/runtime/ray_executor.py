@@ -18,7 +18,7 @@ from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
 from awt.runtime.pace import Pace
 from awt.runtime.progress import Progress
-from awt.runtime.ray_cluster import Cluster
+from awt.runtime.ray_cluster import Cluster, ClusterLostError
 from awt.runtime.ray_tasks import Event, Monitor, Parcel, run_task
 from awt.runtime.store import Store
 from awt.runtime.worker import Outcome
@@ -37,11 +37,12 @@ class RayExecutor(Executor):
         self._refs: dict[str, Any] = {}
         self._functions: dict[tuple[str, int], Any] = {}
         self._monitor: Any = None
+        self._was_stopped = False
 
     def close(self) -> None:
         self._functions.clear()
         self._monitor = None
-        self.cluster.close()
+        self.cluster.close(self._was_stopped)
 
     def _platform(self) -> str:
         if self.runtime.device == "cpu":
@@ -67,7 +68,10 @@ class RayExecutor(Executor):
             self.cluster.check_satisfiable(kind, self.wanted(kind))
         try:
             with StopFlag().catching() as stop:
-                yield from Flight(self, missing, progress, stop).outcomes()
+                try:
+                    yield from Flight(self, missing, progress, stop).outcomes()
+                finally:
+                    self._was_stopped = stop.is_set
         except self.cluster.ray.exceptions.RaySystemError as error:
             raise WorkError(f"lost the Ray cluster: {error}; finished cells are kept, run again to continue") from None
         finally:
@@ -146,6 +150,19 @@ class Flight:
         self._passed_on = self._busy = time.monotonic()
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
+        """Those of all cells; after a stop, of some that they were stopped."""
+        left = dict.fromkeys(self._missing)
+        try:
+            for key, outcome in self._fly():
+                del left[key]
+                yield key, outcome
+        except ClusterLostError:
+            if not self._stop.is_set:  # else Ray got the signal as well
+                raise
+        for key in left:
+            yield key, Outcome(failure="interrupted", message="stopped")
+
+    def _fly(self) -> Iterator[tuple[str, Outcome]]:
         self._fill()  # so that workers and monitor start at the same time
         self._await_monitor()
         while self._running or (self._waiting and not self._stop.is_set):
@@ -256,6 +273,7 @@ class Flight:
 
     def _pass_on(self) -> bool:
         """Writes logs and shows progress; answers whether the monitor did."""
+        self._cluster.check_alive()
         self._passed_on = time.monotonic()
         try:
             events = self._ray.get(self._monitor.drain.remote(), timeout=5)
@@ -280,8 +298,7 @@ class Flight:
             self._progress.lag(self._missing[key].label, seconds, median)
 
     def _check_going(self) -> None:
-        """Ends the run when nothing can go on: without a head, or without a node that has what is asked for."""
-        self._cluster.check_alive()
+        """Ends the run when nothing can go on, without a node that has what is asked for."""
         if self._progress.running:
             self._busy = time.monotonic()
         elif time.monotonic() - self._busy > UNSATISFIABLE_SECONDS:
@@ -297,22 +314,18 @@ class Flight:
         since, begun = time.monotonic(), set(self._progress.running)
         for reference, attempt in list(self._running.items()):
             if reference not in ready and self._missing[attempt.key].label not in begun:
-                self._waiting.append(self._running.pop(reference).key)
+                del self._running[reference]
         while self._running:
             while ready:
                 reference = ready.pop()
                 key = self._running.pop(reference).key
                 outcome = self._outcome(key, reference)
-                if outcome.failure in ("lost", "memory"):  # Ray got the signal as well
-                    self._waiting.append(key)
-                else:
+                if outcome.failure not in ("lost", "memory"):  # as it is if Ray got the signal as well
                     yield key, outcome
             alive = self._pass_on()
             if not alive or time.monotonic() - since > self._executor.runtime.grace_seconds:
-                break
+                return
             ready = self._wait() if self._running else []
-        for key in [*(attempt.key for attempt in self._running.values()), *self._waiting]:
-            yield key, Outcome(failure="interrupted", message="stopped")
 
 
 def _first_line(error: Exception) -> str:
