@@ -232,7 +232,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, compilation_cache: dict[str,
         )
         for name in filter(None, listed.stdout.split("\0")):
             source, target = PROJECT / name, path / name
-            if name.split("/")[0] == "tests" or name == "dvc.lock" or not source.exists():
+            if name.split("/")[0] == "tests" or source.name == "dvc.lock" or not source.exists():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)

@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from awt.lineage.targets import Target, find
 from awt.lineage.verify import Verifier
 from awt.runtime import Store
 from awt.runtime.known import known
-from awt.stage import check_out, publish, store_of
+from awt.stage import ARTIFACTS, check_out, publish, store_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--diff", nargs=2, metavar=("A", "B"), help="two targets: where their histories part")
     what.add_argument("--impact", metavar="ARTIFACT", help="what depends on a file, a parameter or code")
-    what.add_argument("--verify-all", action="store_true", help="check every experiment that has a dvc.lock")
+    what.add_argument("--verify-all", action="store_true", help="check every experiment whose results are here")
     parser.add_argument("--deep", action="store_true", help="also compute one cell of each stage again; needs --seed")
     parser.add_argument("--seed", type=int, help="chooses the cells of --deep")
     shown = parser.add_mutually_exclusive_group()
@@ -98,6 +99,10 @@ def _verify_all(repository: Path, arguments: argparse.Namespace) -> None:
     edges: dict[str, list[Edge]] = {}
     stores: dict[Path, Store] = {}
     for folder in experiment_folders(repository):
+        if not (folder / ARTIFACTS).exists():  # as in a new clone, whose git has the results of others
+            where = folder.relative_to(repository).as_posix()
+            print(f"{where}: its results are not here (`dvc pull` or `dvc repro` brings them)", file=sys.stderr)
+            continue
         snapshot = take(repository, folder.relative_to(repository).as_posix())
         store = _store(folder)
         stores[store.root.resolve()] = store
@@ -105,7 +110,7 @@ def _verify_all(repository: Path, arguments: argparse.Namespace) -> None:
             Cells(snapshot, store).made.values(), store
         )
     if not edges:
-        raise InputError("no experiment of this repository has a dvc.lock: `dvc repro` first")
+        raise InputError("no experiment of this repository has results here: `dvc repro` first")
     for store in stores.values():
         begun = [one for one in known(store) if one.state == "checkpointed"]
         edges[str(store.root)] = [edge for one in begun for edge in check_checkpoints(one.key, one.stage, store)]

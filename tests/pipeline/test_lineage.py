@@ -365,6 +365,10 @@ def test_experiments_in_pipelines(locked, copy_of, ask):
     assert "nothing differs" in ask(workspace, "--diff", NUMBER, f"pipelines/same:{NUMBER}")[1]
     flip(folder / "artifacts" / "metrics.json")
     assert ask(workspace, "--verify-all")[0] == 1
+    shutil.rmtree(folder / "artifacts")  # as in a new clone
+    code, out, err = ask(workspace, "--verify-all")
+    assert code == 0, out
+    assert "pipelines/same: its results are not here" in err
 
 
 @pytest.mark.slow
