@@ -99,16 +99,14 @@ def _verify_all(repository: Path, arguments: argparse.Namespace) -> None:
     edges: dict[str, list[Edge]] = {}
     stores: dict[Path, Store] = {}
     for folder in experiment_folders(repository):
-        if not (folder / ARTIFACTS).exists():  # as in a new clone, whose git has the results of others
-            where = folder.relative_to(repository).as_posix()
-            print(f"{where}: its results are not here (`dvc pull` or `dvc repro` brings them)", file=sys.stderr)
+        place = folder.relative_to(repository).as_posix()
+        if not (folder / ARTIFACTS).exists():  # as in a new clone: git has dvc.lock, DVC the results
+            print(f"{place}: its results are not here (`dvc pull` or `dvc repro` brings them)", file=sys.stderr)
             continue
-        snapshot = take(repository, folder.relative_to(repository).as_posix())
+        snapshot = take(repository, place)
         store = _store(folder)
         stores[store.root.resolve()] = store
-        edges[snapshot.place] = Verifier(snapshot).everything() + check_cells(
-            Cells(snapshot, store).made.values(), store
-        )
+        edges[place] = Verifier(snapshot).everything() + check_cells(Cells(snapshot, store).made.values(), store)
     if not edges:
         raise InputError("no experiment of this repository has results here: `dvc repro` first")
     for store in stores.values():
