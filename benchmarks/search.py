@@ -5,8 +5,9 @@ neural-tangents' implementation 2 does), and the gradient of both distances. Our
 stage, and probes the sparse kernel (`probe`) or computes it whole (`full`). Natural points for both, batch 64, Adam and
 all. With gradient, the CNN's whole kernel does not fit in 16 GB: the rival has it in 64 blocks, one after the other, of
 the size that is fastest for it (of 2, 4 and 8 points), and as a step takes nine minutes, two of them are timed, and
-count 32 times (its target distance too: half a percent). The last line printed is JSON: speed-ups are the rival's time
-÷ ours; `density_cost_spread` is the slowest density ÷ the fastest, of our step with its attack.
+count 32 times (with them its target distance, one forward and backward pass beside twenty seconds). The last line
+printed is JSON: speed-ups are the rival's time ÷ ours; `density_cost_spread` is the slowest density ÷ the fastest, of
+our step with its attack.
 """
 
 import argparse
