@@ -115,12 +115,14 @@ def grid(rows: int, columns: int, title: str, height: float, **options: Any) -> 
 
 
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
-    """Below the axes, from the left: what a phone shows of a wide figure first."""
+    """Below the axes, from the left: what a phone shows of a wide figure first. A long one makes the figure longer."""
     longest = max(len(str(handle.get_label())) for handle in handles)
     columns = min(len(handles), max(1, 62 // (longest + 5)))  # about 62 letters a line, 5 of them the sample
     # matplotlib fills column by column; a legend is read row by row
     ordered = [handle for column in range(columns) for handle in handles[column::columns]]
     figure.legend(handles=ordered, loc="outside lower left", ncols=columns)
+    rows = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.21 * max(0, rows - 4))
 
 
 def epochs(axes: Axes) -> None:

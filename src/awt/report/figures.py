@@ -1,6 +1,7 @@
 """The figures of what tickets achieve: accuracy against density, and accuracy along retraining."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -41,12 +42,11 @@ def accuracy(results: pd.DataFrame, published: Sequence[Published] = ()) -> Figu
     for one in (one for one in published if one.density < 1):
         look = canvas.look(one.method)
         values = [100 * value for value in (one.natural, one.adversarial) if value is not None]
-        hollow = Line2D([], [], color=look.colour, marker=look.marker, linestyle="", markerfacecolor="white")
-        hollow.set_data([one.density] * len(values), values)
-        axes.add_line(hollow)
+        axes.add_line(_hollow([one.density] * len(values), values, *look))
     _density_axis(axes, sorted(sparse["density"].unique()))
     axes.set_ylabel("accuracy, %")
-    canvas.legend(figure, [*_methods(rows), *_kinds()])
+    others = [_hollow([], [], "#777777", "o", label="published")] if published else []
+    canvas.legend(figure, [*_methods(rows), *_kinds(), *others])
     return figure
 
 
@@ -94,6 +94,10 @@ def _kinds() -> list[Line2D]:
 
 def _handle(label: str, colour: str, marker: str = "") -> Line2D:
     return Line2D([], [], color=colour, marker=marker, label=label)
+
+
+def _hollow(x: Sequence[float], y: Sequence[float], colour: str, marker: str, **options: Any) -> Line2D:
+    return Line2D(x, y, color=colour, marker=marker, linestyle="", markerfacecolor="white", **options)
 
 
 def has_validation(retrain: pd.DataFrame) -> bool:

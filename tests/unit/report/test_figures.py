@@ -2,9 +2,11 @@
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 import report_inputs
 
+from awt import params
 from awt.report import Inputs, canvas, diagnostics, figures, words
 
 
@@ -21,6 +23,24 @@ def test_accuracy_of_the_dense_network_alone() -> None:
     made = report_inputs.make(methods=("dense",))
     assert canvas.svg(figures.accuracy(made.results), "a").startswith("<svg")
     assert len(figures.retraining(made.retrain).axes) == 1
+
+
+def test_published_values_are_hollow_and_named_in_the_legend(inputs: Inputs) -> None:
+    published = [params.Published(method="awt", density=0.05, natural=0.9, adversarial=0.8)]
+    figure = figures.accuracy(inputs.results, published)
+    hollow = [line for line in figure.axes[0].get_lines() if line.get_markerfacecolor() == "white"]
+    assert [(list(line.get_xdata()), list(line.get_ydata())) for line in hollow] == [([0.05, 0.05], [90, 80])]
+    with_it, without = (
+        {text.get_text() for text in made.legends[0].get_texts()} for made in (figure, figures.accuracy(inputs.results))
+    )
+    assert with_it - without == {"published"}
+
+
+def test_dozens_of_methods_leave_room_for_the_axes(inputs: Inputs) -> None:
+    one = inputs.results.query("method == 'awt'")
+    figure = figures.accuracy(pd.concat(one.assign(method=f"a_recipe_{number}") for number in range(48)))
+    canvas.png(figure)  # matplotlib lays out while drawing, and warns where nothing is left
+    assert figure.axes[0].get_window_extent().height > 0.3 * figure.get_window_extent().height
 
 
 def test_retraining_has_a_panel_per_density_with_dense_in_each(inputs: Inputs) -> None:
