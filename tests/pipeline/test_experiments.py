@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from awt.artifacts import read_csv
+from awt.artifacts import read_csv, read_npz
+from awt.data import decode
 
 PROJECT = Path(__file__).parents[2]
 
@@ -17,6 +19,24 @@ def test_every_experiment_is_the_same_pipeline():
         assert (folder / "dvc.yaml").is_symlink()
         assert (folder / "dvc.yaml").resolve() == PROJECT / "dvc.yaml"
         assert (folder / "README.md").exists()
+
+
+@pytest.mark.parametrize("by_class", [True, False])
+def test_test_points_sorted_by_class_are_shuffled_and_others_left_as_they_are(fresh, by_class):
+    labels = np.arange(60) // 6 if by_class else np.arange(60) % 10
+    x = np.arange(60 * 4).reshape(60, 2, 2) / 240.0
+    workspace = fresh()
+    np.savez(workspace.path / "mine.npz", x=x, y=labels, x_test=x, y_test=labels)
+    workspace.edit({"data.name": "npz", "data.path": "mine.npz", "data.limit": None})
+    done = workspace.stage("prepare")
+    assert done.returncode == 0, done.stderr
+    made = decode((workspace.path / "artifacts" / "data" / "dataset.npz").read_bytes(), "dataset.npz")
+    order = read_npz(workspace.path / "artifacts" / "data" / "split.npz")["test"]
+    assert sorted(order) == list(range(60))
+    assert np.array_equal(made.test_y, labels[order])
+    assert np.allclose(made.test_x[..., 0], x[order])
+    assert len(set(made.test_y[:12])) > 5
+    assert np.array_equal(order, np.arange(60)) is not by_class
 
 
 @pytest.mark.slow
