@@ -4,7 +4,9 @@ An experiment whose data is not here is left out, with a message; one that fails
 the run. Names of experiments as arguments run only those.
 """
 
+import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +15,6 @@ from pathlib import Path
 from awt import params
 from awt.data import data_root
 
-LIMIT = 15 * 60  # seconds
 PIPELINES = Path(__file__).parent
 
 
@@ -30,28 +31,38 @@ def missing(folder: Path) -> str | None:
     return None if place.exists() else str(place)
 
 
-def run(folder: Path) -> bool:
+def run(folder: Path, limit: float) -> bool:
     name = folder.relative_to(PIPELINES).as_posix()
     if (place := missing(folder)) is not None:
         print(f"{name}: left out, {place} is not there", flush=True)
         return True
     began = time.monotonic()
+    process = subprocess.Popen(["dvc", "repro", "dvc.yaml"], cwd=folder, start_new_session=True)
     try:
-        done = subprocess.run(["dvc", "repro", "dvc.yaml"], cwd=folder, timeout=LIMIT, check=False).returncode == 0
+        done = process.wait(limit) == 0
     except subprocess.TimeoutExpired:
         done = False
+    finally:
+        if process.poll() is None:  # too long, or Ctrl-C: DVC, and the stage that runs
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait()
     there = (folder / "report" / "index.html").exists()
     print(f"{name}: {'done' if done and there else 'FAILED'}, {time.monotonic() - began:.0f} s", flush=True)
     return done and there
 
 
 def main() -> int:
-    asked = {PIPELINES / name.removeprefix("pipelines/").rstrip("/") for name in sys.argv[1:]}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="e.g. mnist_cnn/quick; none: all")
+    parser.add_argument("--limit", type=float, default=900, metavar="SECONDS", help="for each; 900 unless said")
+    arguments = parser.parse_args()
+    asked = {PIPELINES / name.removeprefix("pipelines/").rstrip("/") for name in arguments.names}
     if unknown := asked - set(experiments()):
         print(f"no quick experiment: {', '.join(map(str, unknown))}", file=sys.stderr)
         return 2
     os.environ.setdefault("DVC_NO_ANALYTICS", "1")
-    failed = [folder for folder in experiments() if (not asked or folder in asked) and not run(folder)]
+    chosen = [folder for folder in experiments() if not asked or folder in asked]
+    failed = [folder for folder in chosen if not run(folder, arguments.limit)]
     return int(bool(failed))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from ruamel.yaml import YAML
 
 from awt.artifacts import read_json, sha256_file
@@ -52,6 +53,7 @@ TINY: dict[str, Any] = {
 }
 
 
+SERIAL = {"AWT_EXECUTOR": "serial"}
 STARTED: list[subprocess.Popen[str]] = []
 
 
@@ -98,6 +100,11 @@ class Workspace:
                 section = section[name]
             section[last] = value
         yaml.dump(raw, path)
+
+    def copy(self, target: Path) -> "Workspace":
+        """The repository, with all that was computed in it, once more."""
+        shutil.copytree(self.path, target, symlinks=True)
+        return Workspace(target, dict(self.environment), self.experiment)
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -203,11 +210,16 @@ class Workspace:
 
 
 @pytest.fixture(scope="session")
-def compilation_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """JAX's own cache of compiled programs, one for all processes that run tests: most of the time of a tiny run is
-    compilation."""
+def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all processes that run tests."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def compilation_cache(common: Path) -> dict[str, str]:
+    """JAX's own cache of compiled programs: most of the time of a tiny run is compilation."""
+    folder = common / "compiled"
     folder.mkdir(exist_ok=True)
     return {
         "JAX_COMPILATION_CACHE_DIR": str(folder),
@@ -236,7 +248,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, compilation_cache: dict[str,
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
-        workspace = Workspace(path, {**compilation_cache, "AWT_EXECUTOR": "serial"})
+        workspace = Workspace(path, compilation_cache | SERIAL)
         workspace.edit(TINY)
         for words in (
             ["init", "-q"],
@@ -250,23 +262,27 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, compilation_cache: dict[str,
 
 
 @pytest.fixture(scope="session")
-def finished(fresh: Callable[[], Workspace]) -> Workspace:
-    """A repository after an undisturbed serial `dvc repro`; not to be changed."""
-    workspace = fresh()
-    workspace.dvc("repro")
-    return workspace
+def finished(
+    fresh: Callable[[], Workspace],
+    common: Path,
+    compilation_cache: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Workspace:
+    """A repository after an undisturbed serial `dvc repro`; not to be changed. Computed by the first process that asks
+    for it, copied by the others."""
+    first = common / "finished"
+    with FileLock(f"{first}.lock"):
+        if not first.exists():
+            workspace = fresh()
+            workspace.dvc("repro")
+            workspace.path.rename(first)
+    return Workspace(first, compilation_cache | SERIAL).copy(tmp_path_factory.mktemp("finished") / "copy")
 
 
 @pytest.fixture
 def copy_of(tmp_path: Path) -> Iterator[Callable[[Workspace], Workspace]]:
     """Copies a repository with all that was computed in it, for tests that go on from there."""
-
-    def copy(workspace: Workspace) -> Workspace:
-        target = tmp_path / f"copy{len(list(tmp_path.iterdir()))}"
-        shutil.copytree(workspace.path, target, symlinks=True)
-        return Workspace(target, dict(workspace.environment), workspace.experiment)
-
-    yield copy
+    yield lambda workspace: workspace.copy(tmp_path / f"copy{len(list(tmp_path.iterdir()))}")
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 

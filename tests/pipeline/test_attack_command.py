@@ -33,9 +33,7 @@ def found(workspace, *words):
 @pytest.fixture(scope="module")
 def workspace(finished, tmp_path_factory):
     """A copy of the finished repository: attacks add cells to its store."""
-    target = tmp_path_factory.mktemp("attacked") / "copy"
-    shutil.copytree(finished.path, target, symlinks=True)
-    return type(finished)(target, dict(finished.environment), finished.experiment)
+    return finished.copy(tmp_path_factory.mktemp("attacked") / "copy")
 
 
 def test_by_default_it_is_the_evaluate_stage_s(workspace):

@@ -1,9 +1,11 @@
 """An experiment in pipelines/ is a params.yaml and a symlink; the one there runs on real MNIST."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from awt.artifacts import read_csv, read_npz
@@ -37,6 +39,15 @@ def test_test_points_sorted_by_class_are_shuffled_and_others_left_as_they_are(fr
     assert np.allclose(made.test_x[..., 0], x[order])
     assert len(set(made.test_y[:12])) > 5
     assert np.array_equal(order, np.arange(60)) is not by_class
+
+
+def test_a_quick_run_that_takes_too_long_fails_and_is_ended_whole(fresh):
+    workspace = fresh()
+    done = workspace.command(sys.executable, "pipelines/quick.py", "gaussian_toy", "--limit", "8")
+    assert done.returncode == 1, done.stderr
+    assert "gaussian_toy: FAILED" in done.stdout
+    folders = [process.info["cwd"] for process in psutil.process_iter(["cwd"])]
+    assert not any(Path(folder).is_relative_to(workspace.path) for folder in filter(None, folders))
 
 
 @pytest.mark.slow

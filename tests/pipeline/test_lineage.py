@@ -22,9 +22,7 @@ COMMIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam")
 @pytest.fixture(scope="module")
 def locked(finished, tmp_path_factory):
     """A finished experiment whose dvc.lock is in git; not to be changed."""
-    path = tmp_path_factory.mktemp("locked") / "repository"
-    shutil.copytree(finished.path, path, symlinks=True)
-    workspace = type(finished)(path, dict(finished.environment))
+    workspace = finished.copy(tmp_path_factory.mktemp("locked") / "repository")
     workspace.command("git", "add", "dvc.lock")
     assert workspace.command(*COMMIT, "locked").returncode == 0
     return workspace
