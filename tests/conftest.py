@@ -268,15 +268,15 @@ def finished(
     compilation_cache: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Workspace:
-    """A repository after an undisturbed serial `dvc repro`; not to be changed. Computed by the first process that asks
-    for it, copied by the others."""
+    """A repository after an undisturbed serial `dvc repro`; not to be changed. Each process has a copy of the one that
+    the first to ask for it computed, which stays where it is: cells tell where their inputs were."""
     first = common / "finished"
     with FileLock(f"{first}.lock"):
         if not first.exists():
             workspace = fresh()
             workspace.dvc("repro")
-            workspace.path.rename(first)
-    return Workspace(first, compilation_cache | SERIAL).copy(tmp_path_factory.mktemp("finished") / "copy")
+            first.symlink_to(workspace.path)
+    return Workspace(first.resolve(), compilation_cache | SERIAL).copy(tmp_path_factory.mktemp("finished") / "copy")
 
 
 @pytest.fixture
