@@ -43,11 +43,13 @@ def test_test_points_sorted_by_class_are_shuffled_and_others_left_as_they_are(fr
 
 def test_a_quick_run_that_takes_too_long_fails_and_is_ended_whole(fresh):
     workspace = fresh()
-    done = workspace.command(sys.executable, "pipelines/quick.py", "gaussian_toy", "--limit", "8")
-    assert done.returncode == 1, done.stderr
-    assert "gaussian_toy: FAILED" in done.stdout
-    folders = [process.info["cwd"] for process in psutil.process_iter(["cwd"])]
-    assert not any(Path(folder).is_relative_to(workspace.path) for folder in filter(None, folders))
+    process = workspace.start(sys.executable, "pipelines/quick.py", "gaussian_toy", "--limit", "12")
+    output = workspace.output(process)
+    assert process.returncode == 1, output
+    assert "Running stage" in output
+    assert "gaussian_toy: FAILED" in output
+    running = [(other.info["cwd"] or "/", other.info["cmdline"]) for other in psutil.process_iter(["cwd", "cmdline"])]
+    assert not [words for folder, words in running if Path(folder).is_relative_to(workspace.path)]
 
 
 @pytest.mark.slow
