@@ -5,7 +5,7 @@ its CNN at ε = 0.3 pixels. Attack by attack, each side in turn on what its atta
 theirs, and the seconds of each. The last line is JSON: `autoattack_*_speedup` is their time ÷ ours, compilation
 included; `*_warm_speedup` that of a second run of ours (MLP); `*_difference` is ours minus theirs, robust accuracy in
 points, `*_component` the largest difference after any attack, and `*_spread` theirs between two seeds. The CNN takes an
-hour and a half on two cores, the MLP six minutes.
+hour and a half on two cores, the MLP ten minutes.
 """
 
 import argparse
