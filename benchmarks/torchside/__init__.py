@@ -106,6 +106,6 @@ def pgd_training_step(model: nn.Module, eps: float, steps: int) -> Callable[[tor
         value = loss(model(moved.detach()), y)
         value.backward()
         optimiser.step()
-        return float(value)
+        return value.item()
 
     return step
