@@ -65,8 +65,8 @@ def apart_in_turn(file: str, cases: list[list[str]], rounds: int) -> list[list[f
     """As in_turn, but each contender in a process of its own, where no rival's threads and memory are: the benchmark
     called with a case's words has it take its turns.
 
-    On a virtual machine the host takes the cores away at times, and who waits for both at once loses most: of up to
-    three times as many rounds the ones count from which it took least.
+    On a virtual machine the host takes the cores away at times, from one contender's turn and not from the next: of up
+    to three times as many rounds those count from which it took least. Times have no say in that.
     """
     processes = [
         subprocess.Popen([sys.executable, file, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
