@@ -48,13 +48,13 @@ def main() -> None:
 def compare(name: str, batch: int) -> dict[str, float]:
     """Rivals' times ÷ ours, and our share of the matrix product's rate: medians of what the rounds say."""
     cases = [["--case", who, name, str(batch)] for who in ("ours", "gemm", *RIVALS[name])]
-    ours, gemm, *rivals = apart_in_turn(__file__, cases, ROUNDS)
-    ours = [seconds / CALLS[name] for seconds in ours]
+    mine, gemm, *rivals = apart_in_turn(__file__, cases, ROUNDS)
+    mine = [seconds / CALLS[name] for seconds in mine]
     rate = [2.0 * SIDE**3 / seconds for seconds in gemm]
-    found = {"gemm": statistics.median(flops(name, batch) / own / most for own, most in zip(ours, rate, strict=True))}
-    line = f"{name:9}{batch:6}{found['gemm']:6.2f}{1e3 * statistics.median(ours):10.2f}"
+    found = {"gemm": statistics.median(flops(name, batch) / own / most for own, most in zip(mine, rate, strict=True))}
+    line = f"{name:9}{batch:6}{found['gemm']:6.2f}{1e3 * statistics.median(mine):10.2f}"
     for who, times in zip(RIVALS[name], rivals, strict=True):
-        found[who] = statistics.median(rival / own for rival, own in zip(times, ours, strict=True))
+        found[who] = statistics.median(rival / own for rival, own in zip(times, mine, strict=True))
         line += f"{1e3 * statistics.median(times):18.2f}{found[who]:8.2f}"
     print(line, flush=True)
     return found
