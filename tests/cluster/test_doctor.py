@@ -6,7 +6,7 @@ import sys
 import psutil
 import pytest
 
-DOCTOR = (sys.executable, "-c", "from awt.cli import main; main()", "doctor", "--json")
+DOCTOR = (sys.executable, "-c", "from awt.commands.main import main; main()", "doctor", "--json")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from awt.models.network import decode_weights
 from awt.models.zoo import build
 from awt.params import load
 
-COMMAND = (sys.executable, "-c", "from awt.cli import main; main()", "gram")
+COMMAND = (sys.executable, "-c", "from awt.commands.main import main; main()", "gram")
 GB = 10**9
 
 

@@ -163,6 +163,6 @@ def test_a_killed_driver_is_taken_over_by_one_elsewhere(workspace, finished, cop
         (["lineage", label], key[:12]),
         (["store", "gc", "--days", "0"], "dropped 0 cells"),
     ):
-        asked = elsewhere.command(sys.executable, "-c", "from awt.cli import main; main()", *command)
+        asked = elsewhere.command(sys.executable, "-c", "from awt.commands.main import main; main()", *command)
         assert told in asked.stdout, asked.stdout + asked.stderr
     assert len(done()) == len(elsewhere.record("retrain")["cells"]["cells"])

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-DOCTOR = (sys.executable, "-c", "from awt.cli import main; main()", "doctor")
+DOCTOR = (sys.executable, "-c", "from awt.commands.main import main; main()", "doctor")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from awt import cli
+from awt.commands import main as cli
 from awt.artifacts import encode_npz, read_json, read_npz, sha256_file
 from awt.errors import Interrupted
 from awt.runtime import Context
@@ -21,7 +21,7 @@ FILE = "artifacts/models/awt-0.1-seed0.npz"
 
 
 def awt_attack(workspace, *words):
-    return workspace.command(sys.executable, "-c", "from awt.cli import main; main()", "attack", *map(str, words))
+    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", "attack", *map(str, words))
 
 
 def found(workspace, *words):

@@ -7,7 +7,7 @@ from awt.artifacts import read_json
 
 
 def awt(workspace, *words):
-    return workspace.command(sys.executable, "-c", "from awt.cli import main; main()", *words)
+    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", *words)
 
 
 def test_cells_and_logs(finished):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from awt.artifacts import encode_npz
-from awt.cli import parser
+from awt.commands.main import parser
 from awt.doctor import examine, here
 from awt.doctor.finding import Finding, guarded
 from awt.doctor.judge import Node, judge_node, judge_processors

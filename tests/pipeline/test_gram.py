@@ -6,13 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from awt import cli
+from awt.commands import main as cli
 from awt.kernels.diagnostics import distance
 from awt.kernels.tiles import Gram
 
 
 def awt_gram(workspace, *words):
-    return workspace.command(sys.executable, "-c", "from awt.cli import main; main()", "gram", *words)
+    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", "gram", *words)
 
 
 def files(folder):

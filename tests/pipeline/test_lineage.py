@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from awt import cli
+from awt.commands import main as cli
 from awt.artifacts import encode_json, read_json, sha256_file, write
 from awt.errors import run
 from awt.lineage.hashes import hash_file
@@ -444,7 +444,7 @@ def check_crate(folder, stages):
 @pytest.mark.slow
 def test_deep_computes_cells_again(locked, copy_of):
     workspace = copy_of(locked)
-    words = [sys.executable, "-c", "from awt.cli import main; main()", "lineage", "artifacts/initial/seed-0.npz"]
+    words = [sys.executable, "-c", "from awt.commands.main import main; main()", "lineage", "artifacts/initial/seed-0.npz"]
     done = workspace.command(*words, "--deep", "--seed", "0")
     assert done.returncode == 0, done.stderr
     assert "kernel: recomputed initial weights seed 0" in done.stdout

@@ -9,7 +9,7 @@ WITH_CELLS = ("kernel", "mask", "retrain", "evaluate")
 
 
 def awt(workspace, *words):
-    return workspace.command(sys.executable, "-c", "from awt.cli import main; main()", *words)
+    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", *words)
 
 
 def planned(workspace):

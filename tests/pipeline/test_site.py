@@ -9,7 +9,7 @@ import pytest
 
 from awt.artifacts import read_csv
 
-SITE = (sys.executable, "-c", "from awt.cli import main; main()", "site")
+SITE = (sys.executable, "-c", "from awt.commands.main import main; main()", "site")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 # in the page before its own script: what goes wrong; after it: a choice of method, and what is then to be seen

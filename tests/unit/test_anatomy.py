@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from awt.anatomy import Overlap, layers_of, overlaps, square, units, used_inputs, weights_by_place, whole
+from awt.models.anatomy import Overlap, layers_of, overlaps, square, units, used_inputs, weights_by_place, whole
 from awt.artifacts import Arrays
 from awt.errors import InputError
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from ruamel.yaml import YAML
 
-from awt import cli
+from awt.commands import main as cli
 from awt.data import PRESENT, READERS, cifar10, cifar100, fashion_mnist, mnist
 
 PROJECT = Path(__file__).parents[2]

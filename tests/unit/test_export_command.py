@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
-from awt import cli
+from awt.commands import main as cli
 from awt.artifacts import encode_json, encode_npz, sha256_file, write
 from awt.data.dataset import Description
 from awt.models.network import apply_mask, encode_weights

@@ -22,7 +22,7 @@ from awt import (
 from awt.artifacts import read_json
 from awt.errors import WorkError, run
 from awt.lineage.records import cells_of_records
-from awt.rerun import recompute
+from awt.commands.recompute import recompute
 from awt.runtime.known import find, known
 from awt.stage import ARTIFACTS, runtime_of, store_of
 

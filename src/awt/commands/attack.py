@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from awt import trained
+from awt.commands import trained
 from awt.artifacts import Arrays, encode_json, read_json
 from awt.attacks.outcome import NATURAL
 from awt.errors import InputError
@@ -19,7 +19,7 @@ from awt.evaluation.service import check, under
 from awt.params import ATTACKS, SUITES, Params, Threat, load
 from awt.runtime import Cell, Entry, Source
 from awt.stage import ARTIFACTS, Stage
-from awt.text import table
+from awt.commands.table import table
 
 DATA = ARTIFACTS / "data"
 

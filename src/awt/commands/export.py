@@ -5,13 +5,13 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from awt import trained
+from awt.commands import trained
 from awt.artifacts import decode_json, read, read_json
 from awt.data.dataset import Description
 from awt.errors import InputError
 from awt.params import load
 from awt.stage import ARTIFACTS, check_out, publish
-from awt.text import table
+from awt.commands.table import table
 
 INDEX = "network.json"
 FILES = ("weights.npz", "compact.npz", INDEX, "network.onnx")
@@ -50,7 +50,7 @@ def export(arguments: argparse.Namespace) -> None:
     source = model.about | {"file": str(path), "sha256": model.source.sha256}
     files: dict[str, bytes | Path] = {**library.files(whole, compact, data.shape, data.classes, source)}
     if arguments.onnx:
-        from awt import export_onnx
+        from awt.export.files import onnx as export_onnx
 
         files["network.onnx"] = export_onnx.encode(compact, data.shape, data.classes)
     publish(folder, files)

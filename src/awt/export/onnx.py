@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from awt.export import Exported
+from awt.export.files import Exported
 
 OPSET = 17
 IR_VERSION = 8  # of ONNX's format, the one that came with the opset: older runtimes refuse newer ones

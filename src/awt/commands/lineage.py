@@ -119,7 +119,7 @@ def _verify_all(repository: Path, arguments: argparse.Namespace) -> None:
 
 def _recompute(target: Target, store: Store, seed: int) -> list[Edge]:
     """One cell of each stage behind the target, by chance, computed again."""
-    from awt.rerun import recompute  # the executor: only where it is needed
+    from awt.commands.recompute import recompute  # the executor: only where it is needed
 
     chance, edges = random.Random(seed), []
     parameters = _parameters(target.snapshot.folder)

@@ -12,7 +12,7 @@ from awt.artifacts import encode_json
 from awt.errors import InputError
 from awt.runtime import Executor, Store, open_executor
 from awt.stage import ARTIFACTS, runtime_of, store_of
-from awt.text import table
+from awt.commands.table import table
 
 if TYPE_CHECKING:
     from awt.planning.forecast import Forecast, StageForecast

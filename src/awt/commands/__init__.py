@@ -1,0 +1,1 @@
+"""What a user types: the `awt` command, a module a subcommand."""

@@ -1,0 +1,1 @@
+"""Trained networks as files for others, to be used without awt."""
