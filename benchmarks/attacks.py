@@ -100,7 +100,7 @@ def trained(name: str) -> tuple[Any, Any, Any, Any]:
     from awt.models.network import decode_weights, encode_weights
     from awt.models.zoo import build
     from awt.params import Attack, Data, Model, Retrain, Threat
-    from awt.runtime import Context
+    from awt.runtime.context import Context
     from awt.training.adversarial import train
 
     recipe: Any = NETWORKS[name]

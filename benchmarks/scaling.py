@@ -73,7 +73,8 @@ def cluster(cpus: int) -> Iterator[Any]:
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, "object_store_memory": 300 * 2**20})
     os.environ["RAY_ADDRESS"] = made.address
     from awt.params import Runtime
-    from awt.runtime import Store, open_executor
+    from awt.runtime.executor import open_executor
+    from awt.runtime.store import Store
 
     folder = Path(tempfile.mkdtemp())
     executor = open_executor("scaling", Runtime(device="cpu"), Store(folder), "")
@@ -87,7 +88,7 @@ def cluster(cpus: int) -> Iterator[Any]:
 
 def rests(times: list[float], name: str) -> list[Any]:
     """Cells that sleep."""
-    from awt.runtime import Cell
+    from awt.runtime.cell import Cell
 
     return [
         Cell("tile", f"{name} {number}", "awt.planning.rehearsal:rest", {"name": name, "number": number, **params})
@@ -187,7 +188,7 @@ def turn(one: Any) -> dict[str, float]:
 
 
 def drive(folder: str, workers: str) -> None:
-    from awt.runtime import Store
+    from awt.runtime.store import Store
 
     with cluster(int(workers)) as (_, executor):
         start_workers(executor, int(workers))

@@ -71,7 +71,9 @@ def measure_rates(folder: str) -> dict[str, Any]:
     `awt plan` counts them."""
     from awt.kernels.cells import PointSet, Request, Subject, plan_cell
     from awt.params import Model, Runtime
-    from awt.runtime import Source, Store, open_executor
+    from awt.runtime.cell import Source
+    from awt.runtime.executor import open_executor
+    from awt.runtime.store import Store
 
     executor = open_executor("scaling", Runtime(executor="serial", device="cpu"), Store(Path(folder, "store")), "")
     found: dict[str, Any] = {"vgg16": {"flops": tile_flops(network("vgg16", IMAGENET), IMAGENET, GPU_TILE)}}

@@ -17,7 +17,7 @@ def tile_cells(folder: Path, name: str, side: int, count: int) -> list[Any]:
     """The first tiles of a traced Gram matrix of random points the size of MNIST's."""
     from awt.kernels.cells import PointSet, Request, Subject, tile_cell
     from awt.params import Model
-    from awt.runtime import Source
+    from awt.runtime.cell import Source
 
     weights, x = (Source.of(folder / file) for file in (f"{name}.npz", "x.npy"))
     subject = Subject("dense", 1.0, 0, False, Model.of(MODELS[name]), MNIST, weights)

@@ -11,7 +11,7 @@ import pytest
 from awt.commands import main as cli
 from awt.artifacts import encode_npz, read_json, read_npz, sha256_file
 from awt.errors import Interrupted
-from awt.runtime import Context
+from awt.runtime.context import Context
 from awt.runtime import context as runtime_context
 from awt.runtime.cell import from_json
 from awt.training.retrain import retrain

@@ -14,7 +14,7 @@ from awt.doctor.finding import Finding, guarded
 from awt.doctor.judge import Node, judge_node, judge_processors
 from awt.doctor.look import Place, look
 from awt.errors import run
-from awt.runtime import Store
+from awt.runtime.store import Store
 
 
 @pytest.fixture

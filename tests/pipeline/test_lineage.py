@@ -12,7 +12,7 @@ from awt.commands import main as cli
 from awt.artifacts import encode_json, read_json, sha256_file, write
 from awt.errors import run
 from awt.lineage.hashes import hash_file
-from awt.runtime import Store
+from awt.runtime.store import Store
 from awt.runtime.seals import seal
 
 NUMBER = "metrics.json:table.awt.0.1.adversarial"

@@ -17,7 +17,8 @@ from awt.errors import Interrupted
 from awt.models.network import Masks, Network, Weights
 from awt.models.zoo import build
 from awt.params import Model
-from awt.runtime import Context, resume
+from awt.runtime import resume
+from awt.runtime.context import Context
 from awt.runtime import context as runtime_context
 
 # the same examples everywhere: a run that fails can be had again

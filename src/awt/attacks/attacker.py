@@ -1,12 +1,14 @@
 """What all attacks have in common: how they are called, and what they keep of the points that they try."""
 
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, cast
 
 import jax
 import jax.numpy as jnp
 
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits
+from awt.loading import load
 
 
 class Points(NamedTuple):
@@ -40,6 +42,11 @@ class Attacker(Protocol):
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         """A try: for each point an allowed one, that fools the network where one was found."""
         ...
+
+
+def make(attack: str, settings: Mapping[str, Any]) -> Attacker:
+    """The attack that `module:name` names, a class or a function, with its settings."""
+    return cast(Attacker, load(attack)(**settings))
 
 
 class Best(NamedTuple):

@@ -2,12 +2,24 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Ge
 
-from awt.params import Threat
+from awt.options import options
+
+
+@options
+class Threat:
+    """What a network must withstand, as a user says it."""
+
+    norm: Literal["linf", "l2", "l1"] = "linf"
+    eps: Annotated[float, Ge(0)]
+    eps_unit: Literal["pixel", "std"] = "pixel"
+    clip: bool = True
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["eps"], meta_fields=["norm", "unit", "clip"])
@@ -105,7 +117,7 @@ class Ball:
 
 
 def ball(threat: Threat, std: np.ndarray) -> Ball:
-    """The ball of the parameters, on data with a standard deviation per channel."""
+    """The ball of a threat, on data with a standard deviation per channel."""
     unit = tuple(float(value) or 1.0 for value in std) if threat.eps_unit == "std" else (1.0,) * len(std)
     return Ball(threat.norm, threat.eps, unit, threat.clip)
 

@@ -19,23 +19,23 @@ Report = Callable[[str, int, int, int], None]  # the attack, its try, of how man
 
 
 @dataclass(frozen=True)
-class Model:
+class Victim:
     """What is attacked; with a `surrogate`, attacks are made against that one and tried on this."""
 
     network: Network
     weights: Weights
-    surrogate: "Model | None" = None
+    surrogate: "Victim | None" = None
 
 
-def begin(model: Model, x: np.ndarray, y: np.ndarray) -> Outcome:
+def begin(victim: Victim, x: np.ndarray, y: np.ndarray) -> Outcome:
     """Before any attack: points that are wrong as they are."""
-    logits = np.asarray(_answers(model.network, model.weights, x))
+    logits = np.asarray(_answers(victim.network, victim.weights, x))
     right = (logits.argmax(axis=1) == y) & np.isfinite(logits).all(axis=1)
     return Outcome(np.where(right, STANDING, NATURAL), np.array(x), np.zeros(len(y), np.float32))
 
 
 def strike(
-    model: Model,
+    victim: Victim,
     ball: Ball,
     attack: Attacker,
     number: int,
@@ -51,8 +51,8 @@ def strike(
     found = Outcome(before.by.copy(), before.moved.copy(), before.size.copy())
     if ball.eps == 0.0:
         return found
-    source = model.surrogate or model
-    ranked = _ranked(model.network, model.weights, x, y)
+    source = victim.surrogate or victim
+    ranked = _ranked(victim.network, victim.weights, x, y)
     tries = attack.tries(ranked.shape[1] + 1)
     keys = fold_in(keys, number)
     for turn, rank in enumerate(tries):
@@ -69,7 +69,7 @@ def strike(
             jnp.arange(len(padded)) < len(left),
         )
         moved = _try(source.network, ball, attack, source.weights, points)
-        broken, size = _judge(model.network, ball, model.weights, points.x, points.y, moved)
+        broken, size = _judge(victim.network, ball, victim.weights, points.x, points.y, moved)
         hit = np.flatnonzero(np.asarray(broken)[: len(left)])
         found.by[left[hit]] = number
         found.moved[left[hit]] = np.asarray(moved)[hit]
@@ -78,13 +78,13 @@ def strike(
 
 
 def throw(
-    model: Model, ball: Ball, attacks: Sequence[Attacker], x: np.ndarray, y: np.ndarray, key: jax.Array
+    victim: Victim, ball: Ball, attacks: Sequence[Attacker], x: np.ndarray, y: np.ndarray, key: jax.Array
 ) -> Outcome:
     """A whole suite."""
-    outcome = begin(model, x, y)
+    outcome = begin(victim, x, y)
     keys = keys_of(key, np.arange(len(y)))
     for number, attack in enumerate(attacks):
-        outcome = strike(model, ball, attack, number, x, y, keys, outcome)
+        outcome = strike(victim, ball, attack, number, x, y, keys, outcome)
     return outcome
 
 

@@ -3,15 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
+from annotated_types import Ge, Gt
 
 from awt.attacks.attacker import Best, Points, in_turn, random_start
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, Loss, cross_entropy, fooled, objective
 from awt.models.network import Network, Weights
-from awt.params import Attack
+from awt.options import options
+
+
+@options
+class Attack:
+    """Projected gradient descent as training and searches use it; `step_size` in the threat's unit, none: 2.5 ε/steps."""
+
+    steps: Annotated[int, Ge(1)] = 10
+    step_size: Annotated[float, Gt(0)] | None = None
+    random_start: bool = True
 
 
 def step_size(ball: Ball, steps: int, given: float | None) -> float:

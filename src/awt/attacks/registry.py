@@ -1,37 +1,75 @@
-"""The attacks by name, as awt.params.SUITES groups them."""
+"""The attacks and suites by name: a new attack is a file beside this one and a line here."""
 
+import dataclasses
+import difflib
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple
 
-from awt.attacks.apgd import Apgd
-from awt.attacks.attacker import Attacker
-from awt.attacks.deepfool import DeepFool
-from awt.attacks.fab import Fab
-from awt.attacks.pgd import Pgd, fgsm
-from awt.attacks.square import Square
+from awt.attacks.attacker import make
+from awt.errors import InputError
+from awt.loading import is_reference, load
 
-REGISTRY: dict[str, Attacker] = {
-    attacker.name: attacker
-    for attacker in (
-        fgsm(),
-        Pgd(steps=20, name="pgd20"),
-        Pgd(steps=100, name="pgd100"),
-        Pgd(steps=100, loss="margin", name="pgd-margin"),
-        Pgd(steps=100, loss="dlr", name="pgd-dlr"),
-        Pgd(steps=100, loss="kl", name="pgd-kl"),
-        Pgd(steps=100, targets=9, name="pgd-t"),
-        Apgd(),
-        Apgd("dlr", name="apgd-dlr"),
-        Apgd("dlr", targets=9, name="apgd-t"),
-        Fab(),
-        Square(),
-        DeepFool(),
-    )
+
+class Known(NamedTuple):
+    """A class of attacks, its settings under this name, and those of them that a user may change."""
+
+    attack: str
+    settings: dict[str, Any]
+    may_set: tuple[str, ...] = ("steps", "restarts")
+
+
+_PGD, _APGD = "awt.attacks.pgd:Pgd", "awt.attacks.apgd:Apgd"
+_TARGETED = ("steps", "restarts", "targets")
+
+ATTACKS = {
+    "fgsm": Known(_PGD, {"steps": 1, "random_start": False}, ()),
+    "pgd20": Known(_PGD, {"steps": 20}),
+    "pgd100": Known(_PGD, {"steps": 100}),
+    "pgd-margin": Known(_PGD, {"steps": 100, "loss": "margin"}),
+    "pgd-dlr": Known(_PGD, {"steps": 100, "loss": "dlr"}),
+    "pgd-kl": Known(_PGD, {"steps": 100, "loss": "kl"}),
+    "pgd-t": Known(_PGD, {"steps": 100, "targets": 9}, _TARGETED),
+    "apgd-ce": Known(_APGD, {}),
+    "apgd-dlr": Known(_APGD, {"loss": "dlr"}),
+    "apgd-t": Known(_APGD, {"loss": "dlr", "targets": 9}, _TARGETED),
+    "fab-t": Known("awt.attacks.fab:Fab", {}, ("steps", "targets")),
+    "square": Known("awt.attacks.square:Square", {}, ("queries", "restarts")),
+    "deepfool": Known("awt.attacks.deepfool:DeepFool", {}, ("steps",)),
+}
+
+# attacks, each on the points that the ones before it left standing
+SUITES = {
+    "pgd100": ("pgd100",),
+    "quick": ("pgd20", "apgd-dlr"),
+    "autoattack": ("apgd-ce", "apgd-t", "fab-t", "square"),  # the "standard" version
 }
 
 
-def attacker(name: str, changes: Mapping[str, int]) -> Attacker:
-    """An attack by name, with some of its settings changed."""
-    found: Any = REGISTRY[name]
-    return cast(Attacker, replace(found, **changes))
+def suite(name: str) -> tuple[str, ...]:
+    """The attacks of a suite, or the one that a name stands for itself."""
+    return SUITES.get(name, (name,))
+
+
+def resolved(name: str, changes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """An attack as `module:name`, and all of its settings, those left at their defaults too."""
+    known = ATTACKS.get(name) or Known(name, {})
+    asked = load(known.attack)
+    fields = {field.name for field in dataclasses.fields(asked)} if dataclasses.is_dataclass(asked) else set()
+    named = {"name": name} if "name" in fields and name in ATTACKS else {}
+    made = make(known.attack, {**known.settings, **named, **changes})
+    return known.attack, dataclasses.asdict(made) if dataclasses.is_dataclass(made) else dict(changes)
+
+
+def check(names: tuple[str, ...], changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuses names of suites and attacks, and changes of attacks' settings, that are not known."""
+    for where, given, known in (("suites", names, (*SUITES, *ATTACKS)), ("attacks", tuple(changes), tuple(ATTACKS))):
+        for name in given:
+            if name not in known and not is_reference(name):
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(dict.fromkeys(known))}"
+                raise InputError(f"evaluate.{where}: {name!r} is neither a suite nor an attack; {hint}")
+    for name, settings in changes.items():
+        allowed = ATTACKS[name].may_set if name in ATTACKS else tuple(settings)
+        for key in settings:
+            if key not in allowed:
+                raise InputError(f"evaluate.attacks.{name}.{key}: unknown key; allowed: {', '.join(allowed) or 'none'}")

@@ -9,17 +9,18 @@ from typing import Any, get_args
 
 import numpy as np
 
-from awt.commands import trained
 from awt.artifacts import Arrays, encode_json, read_json
 from awt.attacks.outcome import NATURAL
+from awt.commands import trained
+from awt.commands.table import table
 from awt.errors import InputError
 from awt.evaluation.cells import chunks
 from awt.evaluation.scores import flags, points_of, score
 from awt.evaluation.service import check, under
 from awt.params import ATTACKS, SUITES, Params, Threat, load
-from awt.runtime import Cell, Entry, Source
-from awt.stage import ARTIFACTS, Stage
-from awt.commands.table import table
+from awt.runtime.cell import Cell, Source
+from awt.runtime.store import Entry
+from awt.workflows.running import ARTIFACTS, Stage
 
 DATA = ARTIFACTS / "data"
 

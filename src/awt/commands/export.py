@@ -5,13 +5,13 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from awt.commands import trained
 from awt.artifacts import decode_json, read, read_json
+from awt.commands import trained
+from awt.commands.table import table
 from awt.data.dataset import Description
 from awt.errors import InputError
 from awt.params import load
-from awt.stage import ARTIFACTS, check_out, publish
-from awt.commands.table import table
+from awt.workflows.running import ARTIFACTS, check_out, publish
 
 INDEX = "network.json"
 FILES = ("weights.npz", "compact.npz", INDEX, "network.onnx")

@@ -8,14 +8,14 @@ from typing import Any
 from awt.artifacts import read_json
 from awt.data.dataset import described
 from awt.errors import InputError
-from awt.experiment import ticket
 from awt.kernels.cells import INFINITE, PointSet, Request, Subject, adversarial_cell, points_cell
 from awt.kernels.diagnostics import largest
 from awt.kernels.service import compute
 from awt.kernels.tiles import INDEX, Gram
+from awt.lineage.repository import ticket
 from awt.params import Params
-from awt.runtime import Source
-from awt.stage import ARTIFACTS, Stage, check_out, publish
+from awt.runtime.cell import Source
+from awt.workflows.running import ARTIFACTS, Stage, check_out, publish
 
 DATA = ARTIFACTS / "data"
 

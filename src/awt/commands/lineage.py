@@ -9,18 +9,18 @@ from typing import Any
 from awt import params
 from awt.artifacts import encode_json, write
 from awt.errors import InputError, WorkError
-from awt.experiment import find_repository
 from awt.lineage import answer, compare, page, rocrate, text
 from awt.lineage.cells import Cells
 from awt.lineage.edges import Edge, Status, breaks
 from awt.lineage.lock import experiment_folders
+from awt.lineage.repository import find_repository
 from awt.lineage.snapshot import take
 from awt.lineage.stored import check_cells, check_checkpoints
 from awt.lineage.targets import Target, find
 from awt.lineage.verify import Verifier
-from awt.runtime import Store
 from awt.runtime.known import known
-from awt.stage import ARTIFACTS, check_out, publish, store_of
+from awt.runtime.store import Store
+from awt.workflows.running import ARTIFACTS, check_out, publish, store_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,11 +20,11 @@ from awt import (
     site_command,
 )
 from awt.artifacts import read_json
+from awt.commands.recompute import recompute
 from awt.errors import WorkError, run
 from awt.lineage.records import cells_of_records
-from awt.commands.recompute import recompute
 from awt.runtime.known import find, known
-from awt.stage import ARTIFACTS, runtime_of, store_of
+from awt.workflows.running import ARTIFACTS, runtime_of, store_of
 
 
 def check(arguments: argparse.Namespace) -> None:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from awt.models.anatomy import layers_of, overlaps, square, units, used_inputs, weights_by_place, whole
 from awt.artifacts import Arrays, encode_json, read_json, read_npz, write
-from awt.errors import InputError
-from awt.experiment import ticket
-from awt.stage import ARTIFACTS
 from awt.commands.table import table
+from awt.errors import InputError
+from awt.lineage.repository import ticket
+from awt.models.anatomy import layers_of, overlaps, square, units, used_inputs, weights_by_place, whole
+from awt.workflows.running import ARTIFACTS
 
 MASKS = ARTIFACTS / "masks"
 _PICTURES = (".png", ".svg")

@@ -9,7 +9,7 @@ from pathlib import Path
 from awt import params
 from awt.artifacts import write
 from awt.errors import InputError
-from awt.experiment import find_repository
+from awt.lineage.repository import find_repository
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _ROOT = re.compile(r"^root:[ \t]*(?:\"[^\"]*\"|'[^']*'|[^\s#]+)(?P<gap>[ \t]+(?=#))?", re.MULTILINE)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from awt import params
 from awt.artifacts import encode_json
-from awt.errors import InputError
-from awt.runtime import Executor, Store, open_executor
-from awt.stage import ARTIFACTS, runtime_of, store_of
 from awt.commands.table import table
+from awt.errors import InputError
+from awt.runtime.executor import Executor, open_executor
+from awt.runtime.store import Store
+from awt.workflows.running import ARTIFACTS, runtime_of, store_of
 
 if TYPE_CHECKING:
     from awt.planning.forecast import Forecast, StageForecast

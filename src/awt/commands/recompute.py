@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from awt.lineage.pipeline import code_of
 from awt.params import Params
-from awt.runtime import Store, open_executor
 from awt.runtime.cell import fingerprint
+from awt.runtime.executor import open_executor
 from awt.runtime.known import Known
-from awt.stage import runtime_of
+from awt.runtime.store import Store
+from awt.workflows.running import runtime_of
 
 
 class Again(NamedTuple):

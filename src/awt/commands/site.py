@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from awt.errors import InputError
-from awt.experiment import find_repository
-from awt.stage import publish
+from awt.lineage.repository import find_repository
+from awt.workflows.running import publish
 
 INDEX = "index.html"
 

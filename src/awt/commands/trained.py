@@ -9,13 +9,12 @@ import numpy as np
 
 from awt.artifacts import read_json, read_npz, sha256_file
 from awt.errors import InputError
-from awt.experiment import ticket
+from awt.lineage.repository import ticket
 from awt.params import Params
-from awt.runtime import Source
-from awt.runtime.cell import from_json
+from awt.runtime.cell import Source, from_json
 from awt.runtime.known import matching, only
-from awt.stage import ARTIFACTS, Stage, store_of
 from awt.training.cells import RETRAIN, checkpoint_cell
+from awt.workflows.running import ARTIFACTS, Stage, store_of
 
 MODELS = ARTIFACTS / "models"
 

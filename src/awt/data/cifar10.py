@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from awt import params
 from awt.data import cifar
 from awt.data.dataset import Raw
+from awt.data.options import Data
 from awt.data.published import Present, Source
 
 ARCHIVE = cifar.Archive(
@@ -22,7 +22,7 @@ ARCHIVE = cifar.Archive(
 )
 
 
-def read(data: params.Data, root: Path) -> Raw:
+def read(data: Data, root: Path) -> Raw:
     return cifar.read(ARCHIVE, root)
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
-from awt import params
 from awt.artifacts import sha256
 from awt.data.checks import labels
 from awt.data.dataset import Raw
+from awt.data.options import Data
 
 SOURCE = "sklearn.datasets.load_digits"
 
 
-def read(data: params.Data, root: Path) -> Raw:
+def read(data: Data, root: Path) -> Raw:
     from sklearn.datasets import load_digits  # here, since it takes a second that no other data set needs
 
     found = load_digits()

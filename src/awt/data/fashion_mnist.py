@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from awt import params
 from awt.data import idx
 from awt.data.dataset import Raw
+from awt.data.options import Data
 from awt.data.published import Present, Source
 
 MIRRORS = (
@@ -24,7 +24,7 @@ FILES = idx.Files(
 )
 
 
-def read(data: params.Data, root: Path) -> Raw:
+def read(data: Data, root: Path) -> Raw:
     return idx.read(FILES, root)
 
 

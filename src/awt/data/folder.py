@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from awt import params
 from awt.artifacts import sha256, sha256_file
 from awt.data.checks import check_digest, labels
 from awt.data.dataset import Raw
+from awt.data.options import Data
 from awt.data.tar import Member, members
 from awt.errors import InputError
 
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 Images = dict[Place, np.ndarray]
 
 
-def read(data: params.Data, root: Path) -> Raw:
+def read(data: Data, root: Path) -> Raw:
     if data.path is None:
         raise InputError("data.path is null; with data.name folder it names the directory or tar to read")
     path = next((path for path in (Path(data.path), root / data.path) if path.exists()), Path(data.path))

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from awt import params
 from awt.artifacts import sha256
 from awt.data.dataset import Raw
+from awt.data.options import Data, Gaussian
 from awt.keys import generator
 
 DEVIATIONS = 7  # of a coordinate: one in 10¹² lies further out, and is moved to the edge
 
 
-def read(data: params.Data, root: Path) -> Raw:
+def read(data: Data, root: Path) -> Raw:
     mixture = data.gaussian
     random = generator(data.seed, "gaussian")
     y = np.arange(mixture.points, dtype=np.int32) % 2
@@ -29,6 +29,6 @@ def read(data: params.Data, root: Path) -> Raw:
     return Raw(x, y, None, None, scale=1.0, classes=2, sources={"gaussian": digest})
 
 
-def radius(mixture: params.Gaussian) -> float:
+def radius(mixture: Gaussian) -> float:
     """R: coordinates from -R to R are those that are mapped to [0, 1]."""
     return mixture.distance + DEVIATIONS * mixture.deviation

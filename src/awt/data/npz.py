@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from awt import params
 from awt.artifacts import Arrays, sha256
 from awt.data.checks import check_digest, labels
 from awt.data.dataset import Raw
+from awt.data.options import Data
 from awt.errors import InputError
 
 NAMES = ("x", "y", "x_test", "y_test")
@@ -20,7 +20,7 @@ _CORRUPT = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)
 _UNREADABLE = (*_CORRUPT, ValueError, OSError, KeyError, RuntimeError, MemoryError)
 
 
-def read(data: params.Data, root: Path) -> Raw:
+def read(data: Data, root: Path) -> Raw:
     if data.path is None:
         raise InputError("data.path is null; with data.name npz it names the file to read")
     path = Path(data.path)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from awt import params
+from awt.data.options import Data
 from awt.errors import InputError
 from awt.keys import generator
 
@@ -23,7 +23,7 @@ class Split:
     test: np.ndarray
 
 
-def stratified_split(labels: np.ndarray, classes: int, own_test: int | None, data: params.Data) -> Split:
+def stratified_split(labels: np.ndarray, classes: int, own_test: int | None, data: Data) -> Split:
     """Divides the points that have these labels; `own_test` is the size of the data set's own test set."""
     counts = np.bincount(labels, minlength=classes)
     sizes = _sizes(len(labels), own_test, data)
@@ -35,7 +35,7 @@ def stratified_split(labels: np.ndarray, classes: int, own_test: int | None, dat
     test = _share(counts, sizes["test"], 1 + (sizes["validation"] > 0), ranks("test"))
     validation = _share(counts - test, sizes["validation"], 1, ranks("validation"))
     left = counts - test - validation
-    train = _share(left, min(data.limit or sizes["train"], sizes["train"]), 0, ranks("train"))
+    train = _share(left, min(data.train_limit or sizes["train"], sizes["train"]), 0, ranks("train"))
 
     parts = _draw(labels, {"test": test, "validation": validation, "train": train}, data.seed)
     if own_test is not None:
@@ -83,15 +83,17 @@ def _draw(labels: np.ndarray, shares: dict[str, np.ndarray], seed: int) -> dict[
     }
 
 
-def _sizes(points: int, own_test: int | None, data: params.Data) -> dict[str, int]:
+def _sizes(points: int, own_test: int | None, data: Data) -> dict[str, int]:
     """Points of each part; a share that was asked for is at least one point."""
-    test = max(1, round(data.test * points)) if own_test is None else 0
-    validation = max(1, round(data.validation * (points - test))) if data.validation > 0 else 0
+    test = max(1, round(data.test_share * points)) if own_test is None else 0
+    validation = max(1, round(data.validation_share * (points - test))) if data.validation_share > 0 else 0
     return {"train": points - test - validation, "validation": validation, "test": test}
 
 
-def _check_sizes(counts: np.ndarray, sizes: dict[str, int], data: params.Data) -> None:
-    asked = f"data.validation {data.validation}" + (f" and data.test {data.test}" if sizes["test"] else "")
+def _check_sizes(counts: np.ndarray, sizes: dict[str, int], data: Data) -> None:
+    asked = f"data.validation_share {data.validation_share}" + (
+        f" and data.test_share {data.test_share}" if sizes["test"] else ""
+    )
     if sizes["train"] < 1:
         raise InputError(
             f"data set {data.name}: {asked} leave none of its {counts.sum()} points for training; "

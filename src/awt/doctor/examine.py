@@ -15,13 +15,14 @@ from awt.doctor.judge import judge_devices, judge_looks, judge_memory, judge_nod
 from awt.doctor.look import Place, look
 from awt.doctor.nodes import ask_nodes
 from awt.errors import AwtError
-from awt.experiment import find_repository
 from awt.lineage.records import PACKAGES
+from awt.lineage.repository import find_repository
 from awt.params import CellKind, Params
 from awt.planning.schedule import slots
-from awt.runtime import Executor, Store, open_executor
+from awt.runtime.executor import Executor, open_executor
 from awt.runtime.machines import Machine
-from awt.stage import runtime_of
+from awt.runtime.store import Store
+from awt.workflows.running import runtime_of
 
 COMPARED = tuple(name for name in PACKAGES if name != "awt")  # nodes get this very code
 KINDS: tuple[str, ...] = get_args(CellKind)

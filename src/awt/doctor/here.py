@@ -21,8 +21,8 @@ from awt.doctor.look import room, writing_error
 from awt.errors import DISK_FULL, is_disk_full
 from awt.lineage.records import PACKAGES
 from awt.params import Params
-from awt.runtime import Store
-from awt.stage import store_of
+from awt.runtime.store import Store
+from awt.workflows.running import store_of
 
 DATA_SECONDS = 20.0  # for the data to be verified; more is left to `awt data verify`
 STORE_SECONDS = 20.0  # for the store to answer

@@ -5,27 +5,23 @@ kernel, C the largest slope of the outputs along inputs, over time and points (â
 outputs summed in squares; its second-order constant is 0 for ReLU networks).
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from awt.artifacts import Buffer, encode_csv
-from awt.attacks.ball import Ball, ball
-from awt.attacks.pgd import pgd
-from awt.data.dataset import decode
+from awt.attacks.ball import Ball
+from awt.attacks.pgd import Attack, pgd
+from awt.data.dataset import Dataset
 from awt.kernels.exact import tangent_kernel
 from awt.keys import key
-from awt.models.network import Masks, Network, Weights, apply_mask, decode_mask, decode_weights
-from awt.models.zoo import build
-from awt.params import Attack, Model, Retrain, Threat
-from awt.runtime import Context
-from awt.runtime.resume import Loop, Row, run
-from awt.training.adversarial import State, advance_epoch, recipe_of, shuffled_batches, start
+from awt.loop import UNWATCHED, Loop, Row, Watch, run
+from awt.models.network import Masks, Network, Weights, apply_mask
+from awt.training.adversarial import TrainingState, advance_epoch, program_of, shuffled_batches, start
+from awt.training.options import Training
 
 GAMMA = 1e-3  # the published weight of the kernel distance, whatever the search was told
 
@@ -43,32 +39,39 @@ class Look(NamedTuple):
 
 
 class Pair(NamedTuple):
-    dense: State
-    sparse: State
+    dense: TrainingState
+    sparse: TrainingState
     slope: jax.Array  # the largest so far
 
 
-def dynamics(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: a row of figures at the start and after each epoch, on the first test points."""
-    dataset = decode(inputs["dataset"], "dataset.npz")
-    network = build(Model.of(params["model"]), dataset)
-    threat, retrain = ball(Threat.of(params["threat"]), dataset.std), Retrain.of(params["retrain"])
-    initial = decode_weights(inputs["initial"], "initial.npz")
-    masks = {"dense": network.everything(), "sparse": decode_mask(inputs["mask"], "mask.npz")}
-    steps = len(dataset.train_y) // retrain.batch
-    recipe = recipe_of(network, threat, dataset, retrain, steps)
+def side_by_side(
+    network: Network,
+    initial: Weights,
+    mask: Masks,
+    dataset: Dataset,
+    threat: Ball,
+    options: Training,
+    points: int,
+    seed: int,
+    watch: Watch = UNWATCHED,
+) -> pd.DataFrame:
+    """Trains the dense network and the masked one with the same batches; a row of figures at the start and after each
+    epoch, on the first test points."""
+    masks = {"dense": network.everything(), "sparse": mask}
+    steps = len(dataset.train_y) // options.batch
+    program = program_of(network, threat, dataset, options, steps)
     x, y = jnp.asarray(dataset.train_x), jnp.asarray(dataset.train_y)
-    test_x, test_y = (jnp.asarray(part[: params["points"]]) for part in (dataset.test_x, dataset.test_y))
-    attack_key, seed = key(params["seed"], "retrain", "attack"), params["seed"]
-    look = Look(network, threat, retrain.attack, test_x, test_y, key(seed, "dynamics"), initial)
+    test_x, test_y = (jnp.asarray(part[:points]) for part in (dataset.test_x, dataset.test_y))
+    attack_key = key(seed, "retrain", "attack")
+    look = Look(network, threat, options.attack, test_x, test_y, key(seed, "dynamics"), initial)
     measure, alpha = partial(_measure, look), _alpha(look, masks["sparse"])
 
     def advance(pair: Pair, epoch: int, begin: int, stop: int) -> Pair:
-        batches = shuffled_batches(seed, epoch, len(y), retrain.batch)
+        batches = shuffled_batches(seed, epoch, len(y), options.batch)
         here = jax.random.fold_in(attack_key, epoch)
 
-        def on(state: State, mask: Masks) -> State:
-            return advance_epoch(recipe, mask, x, y, batches, here, state, begin, stop, epoch * steps)
+        def on(state: TrainingState, mask: Masks) -> TrainingState:
+            return advance_epoch(program, mask, x, y, batches, here, state, begin, stop, epoch * steps)
 
         return pair._replace(dense=on(pair.dense, masks["dense"]), sparse=on(pair.sparse, masks["sparse"]))
 
@@ -76,14 +79,14 @@ def dynamics(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: C
         row = measure(pair.dense.weights, pair.sparse.weights)
         return pair._replace(slope=jnp.maximum(pair.slope, row["slope"])), row
 
-    first = {name: start(recipe, initial, mask) for name, mask in masks.items()}
+    first = {name: start(program, initial, mask) for name, mask in masks.items()}
     beginning = measure(first["dense"].weights, first["sparse"].weights)
     pair = Pair(first["dense"], first["sparse"], jnp.asarray(beginning["slope"]))
-    pair, rows = run(Loop(retrain.epochs, steps, advance, close_epoch), pair, context)
+    pair, rows = run(Loop(options.epochs, steps, advance, close_epoch), pair, watch)
     table = pd.DataFrame([{"epoch": 0, **beginning}, *rows])
     table["alpha"] = alpha
     table["bound"] = 4 * (alpha + 4 * float(pair.slope) * threat.eps) ** 2
-    return {"dynamics.csv": encode_csv(table)}
+    return table
 
 
 def _measure(look: Look, dense: Weights, sparse: Weights) -> Row:

@@ -4,25 +4,22 @@ Each is the class-traced kernel on the reference subset; METHOD's diagnostics of
 """
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from awt.artifacts import Arrays
-from awt.kernels.cells import PointSet, Request, Subject
 from awt.kernels.diagnostics import distance, figures, spectrum
 from awt.kernels.tiles import Gram
-from awt.params import Params
-from awt.runtime import Source
+from awt.names import TicketName
 
 FIGURES = ["distance_to_dense", "distance", "radius", "angle", "concentration", "alignment", "condition",
            "lambda_min", "lambda_max", "trace"]  # fmt: skip
 HEATMAP_SIDE = 64
 
 
-class Name(NamedTuple):
+class KernelName(NamedTuple):
     """Which network a kernel is of, and when: "initial" or "trained"."""
 
     method: str
@@ -32,50 +29,32 @@ class Name(NamedTuple):
 
     @property
     def folder(self) -> str:
-        return f"{self.method}-{self.density:.12g}-seed{self.seed}-{self.when}"
+        return f"{TicketName(*self[:3])}-{self.when}"
 
 
-def requests(
-    params: Params, models: list[dict[str, Any]], data: Mapping[str, Any], points: Source, artifacts: Path
-) -> dict[Name, Request]:
-    """The Gram matrices to compute. The dense network comes with its mask of ones, so that one program serves all."""
-    reference = PointSet("train", params.kernel.reference, points)
-    found = {}
-    for model in models:
-        mask = None if model["trains_all"] else Source.of(artifacts / "masks" / model["file"])
-        weights = {
-            "initial": Source.of(artifacts / "initial" / f"seed-{model['seed']}.npz"),
-            "trained": Source.of(artifacts / "models" / model["file"]),
-        }
-        for when, source in weights.items():
-            name = Name(model["method"], model["density"], model["seed"], when)
-            found[name] = Request(Subject(*name[:3], when == "trained", params.model, data, source, mask), reference)
-    return found
-
-
-def table(grams: Mapping[Name, Gram], labels: np.ndarray) -> pd.DataFrame:
+def table(grams: Mapping[KernelName, Gram], labels: np.ndarray) -> pd.DataFrame:
     """The diagnostics of every kernel. `distance`, `radius` and `angle` are from the same network's initial kernel,
     `distance_to_dense` from the dense network's at the same time (nan in an experiment without it)."""
     rows = []
     for name, gram in grams.items():
-        dense = grams.get(Name("dense", 1.0, name.seed, name.when))
+        dense = grams.get(KernelName("dense", 1.0, name.seed, name.when))
         found = figures(gram, labels, grams[name._replace(when="initial")])
         found["distance_to_dense"] = np.nan if dense is None else distance(gram, dense)
         rows.append(name._asdict() | found)
-    return pd.DataFrame(rows, columns=[*Name._fields, *FIGURES])
+    return pd.DataFrame(rows, columns=[*KernelName._fields, *FIGURES])
 
 
-def spectra(grams: Mapping[Name, Gram]) -> pd.DataFrame:
+def spectra(grams: Mapping[KernelName, Gram]) -> pd.DataFrame:
     """Eigenvalues, largest first; of a large kernel the top ones."""
     rows = [
         name._asdict() | {"index": number, "eigenvalue": value}
         for name, gram in grams.items()
         for number, value in enumerate(spectrum(gram, smallest=False).values, start=1)
     ]
-    return pd.DataFrame(rows, columns=[*Name._fields, "index", "eigenvalue"])
+    return pd.DataFrame(rows, columns=[*KernelName._fields, "index", "eigenvalue"])
 
 
-def heatmaps(grams: Mapping[Name, Gram], labels: np.ndarray) -> Arrays:
+def heatmaps(grams: Mapping[KernelName, Gram], labels: np.ndarray) -> Arrays:
     """Small pictures of the kernels of the first seed, their points in the order of the labels, in means of groups;
     and the label that each group has most of."""
     order = np.argsort(labels, kind="stable")

@@ -7,19 +7,21 @@ points that were wrong before as robust. The best classifier is θ = μ.
 """
 
 import math
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 from sklearn.svm import SVC
 
-from awt.artifacts import Arrays, read, read_npz
-from awt.data.dataset import Dataset, decode
+from awt.artifacts import Arrays
+from awt.attacks.ball import Threat
+from awt.data.dataset import Dataset
 from awt.data.gaussian import radius
-from awt.params import Gaussian, Params
+from awt.data.options import Data, Gaussian
+from awt.models.architecture import Model
+from awt.names import TicketName
 
 COLUMNS = ["method", "density", "seed", "coordinates", "accuracy", "angle", "cosine", "robustness", "withstands"]
 MARGIN = 1.0  # scikit-learn's default of C; the paper does not give its own, and from 0.1 on it changes nothing
@@ -32,37 +34,22 @@ class Line(NamedTuple):
     offset: float
 
 
-def is_linear(params: Params) -> bool:
-    """Whether the closed forms are those of this experiment."""
-    model, threat = params.model, params.threat
+def is_linear(data: Data, model: Model, threat: Threat) -> bool:
+    """Whether the closed forms are those of this network under this threat."""
     return (
-        params.data.name == "gaussian"
+        data.name == "gaussian"
         and (model.name, len(model.widths)) == ("mlp", 0)
         and (threat.norm, threat.eps_unit) == ("l2", "pixel")
     )
 
 
-def table(params: Params, models: Iterable[dict[str, Any]], artifacts: Path) -> pd.DataFrame:
-    """A row for each trained network, and for a support vector machine and the best classifier beside them; none where
-    the closed forms do not hold."""
-    if not is_linear(params):
-        return pd.DataFrame(columns=COLUMNS)
-    mixture, path = params.data.gaussian, artifacts / "data" / "dataset.npz"
-    dataset = decode(read(path), str(path))
-    eps = params.threat.eps * 2 * radius(mixture)
+def table(mixture: Gaussian, eps: float, dataset: Dataset, networks: Mapping[TicketName, Arrays]) -> pd.DataFrame:
+    """A row for each trained network, and for a support vector machine and the best classifier beside them."""
     best = np.zeros(mixture.dimension)
     best[0] = 1.0
-    lines = [
-        (
-            model["method"],
-            model["density"],
-            model["seed"],
-            of_network(mixture, dataset, read_npz(artifacts / "models" / model["file"])),
-        )
-        for model in models
-    ]
+    lines = [(*name, of_network(mixture, dataset, weights)) for name, weights in networks.items()]
     lines += [("svm", 1.0, 0, machine(mixture, dataset)), ("bayes", 1.0, 0, Line(best, 0.0))]
-    rows = [(method, density, seed, *figures(mixture, line, eps)) for method, density, seed, line in lines]
+    rows = [(*name, *figures(mixture, line, eps * 2 * radius(mixture))) for *name, line in lines]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

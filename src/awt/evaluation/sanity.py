@@ -5,7 +5,6 @@ that does not fall as ε grows until it allows everything, or that falls less wi
 attack breaks what the others could not is seen in the suite's own outcome: `scores.flags`.)
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,18 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from awt.artifacts import Buffer, encode_json
 from awt.attacks.apgd import Apgd
-from awt.attacks.ball import Ball, ball
-from awt.attacks.battery import Model, begin, keys_of, strike
+from awt.attacks.ball import Ball
+from awt.attacks.battery import Victim, begin, strike
 from awt.attacks.objectives import cross_entropy, margin
 from awt.attacks.pgd import Pgd
-from awt.data.dataset import decode
-from awt.evaluation.narrow import narrow_model
-from awt.keys import key
+from awt.loop import UNWATCHED, Watch
 from awt.models.network import Network, Weights
-from awt.params import Threat
-from awt.runtime import Context
 
 Curves = dict[str, list[list[float]]]  # by name, pairs of x and the share of points still standing
 
@@ -34,24 +28,21 @@ STEPS = (1, 10, 100)
 FEW = 0.05  # of the points: below, a sign counts for nothing
 
 
-def check(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
-    """Cell: flags, and robust accuracy against ε and against steps, on the first test points."""
-    dataset = decode(inputs["dataset"], "dataset.npz")
-    model = narrow_model(params["model"], dataset, inputs["model"])
-    x, y = dataset.test_x[: params["points"]], dataset.test_y[: params["points"]]
-    threat = ball(Threat.of(params["threat"]), dataset.std)
-    signs = flags(model, x, y)
+def examine(
+    victim: Victim, threat: Ball, x: np.ndarray, y: np.ndarray, keys: jax.Array, watch: Watch = UNWATCHED
+) -> tuple[list[str], Curves]:
+    """Flags, and robust accuracy against ε and against steps; keys are one a point."""
+    signs = flags(victim, x, y)
     lines: Curves = {"eps": [], "steps": []}
     if threat.eps > 0:
-        keys = keys_of(key(params["seed"], "sanity"), np.arange(len(y)))
-        lines = curves(model, threat, x, y, keys, context)
+        lines = curves(victim, threat, x, y, keys, watch)
         signs += curve_flags(**lines)
-    return {"sanity.json": encode_json({"flags": signs, **lines})}
+    return signs, lines
 
 
-def flags(model: Model, x: np.ndarray, y: np.ndarray) -> list[str]:
+def flags(victim: Victim, x: np.ndarray, y: np.ndarray) -> list[str]:
     """What is wrong with the outputs and their gradients at natural points."""
-    logits, again, of_loss, of_margin = map(np.asarray, _look(model.network, model.weights, x, y))
+    logits, again, of_loss, of_margin = map(np.asarray, _look(victim.network, victim.weights, x, y))
     signs = {
         "outputs are not numbers": not np.isfinite(logits).all(),
         "outputs are random": not np.array_equal(logits, again, equal_nan=True),
@@ -65,24 +56,24 @@ def flags(model: Model, x: np.ndarray, y: np.ndarray) -> list[str]:
     return [name for name, seen in signs.items() if seen]
 
 
-def curves(model: Model, threat: Ball, x: np.ndarray, y: np.ndarray, keys: jax.Array, context: Context) -> Curves:
+def curves(victim: Victim, threat: Ball, x: np.ndarray, y: np.ndarray, keys: jax.Array, watch: Watch) -> Curves:
     """Robust accuracy against ε, by APGD on the margin, what breaks at a smaller ε being broken; and against the steps
     of PGD, each number of them on its own."""
     found: Curves = {"eps": [], "steps": []}
-    start = begin(model, x, y)
+    start = begin(victim, x, y)
     total = len(EPS) + 1 + len(STEPS)
     outcome = start
     largest = {"linf": 1.0, "l2": x[0].size ** 0.5, "l1": x[0].size}[threat.norm] / min(threat.unit)
     for number, size in enumerate((*(threat.eps * factor for factor in EPS), largest if threat.clip else None)):
-        context.check_stop()
-        context.progress(number, total)
+        watch.check_stop()
+        watch.progress(number, total)
         if size is not None:
-            outcome = strike(model, replace(threat, eps=float(size)), Apgd("dlr", steps=50), 0, x, y, keys, outcome)
+            outcome = strike(victim, replace(threat, eps=float(size)), Apgd("dlr", steps=50), 0, x, y, keys, outcome)
             found["eps"].append([float(size), float(outcome.standing.mean())])
     for number, steps in enumerate(STEPS, start=len(EPS) + 1):
-        context.check_stop()
-        context.progress(number, total)
-        standing = strike(model, threat, Pgd(steps=steps), 0, x, y, keys, start).standing
+        watch.check_stop()
+        watch.progress(number, total)
+        standing = strike(victim, threat, Pgd(steps=steps), 0, x, y, keys, start).standing
         found["steps"].append([float(steps), float(standing.mean())])
     return found
 

@@ -137,8 +137,18 @@ class Gram:
         """Opens a folder; its index and the form of every tile are checked."""
         if not folder.is_dir():
             raise InputError(f"{folder} is not a folder with a Gram matrix: `awt gram` makes one")
-        self.folder = folder
-        self.index = Index.of(read_json(folder / INDEX), str(folder / INDEX))
+        index = Index.of(read_json(folder / INDEX), str(folder / INDEX))
+        self._open(folder, index, {tile.name: folder / tile.name for tile in index.tiles()})
+
+    @classmethod
+    def of(cls, index: Index, paths: Mapping[str, Path]) -> "Gram":
+        """Of an index, and the paths of its tiles by their names."""
+        gram = cls.__new__(cls)
+        gram._open(next(iter(paths.values())).parent, index, paths)
+        return gram
+
+    def _open(self, folder: Path, index: Index, paths: Mapping[str, Path]) -> None:
+        self.folder, self.index, self._paths = folder, index, dict(paths)
         for tile in self.index.tiles():
             self._load(tile)
 
@@ -238,7 +248,7 @@ class Gram:
         return as_matrix(self.block((rows.start, rows.stop), (columns.start, columns.stop)))
 
     def _load(self, tile: Tile) -> np.ndarray:
-        path, wanted = self.folder / tile.name, self.index.block_shape(tile.rows, tile.columns)
+        path, wanted = self._paths[tile.name], self.index.block_shape(tile.rows, tile.columns)
         try:
             block = np.lib.format.open_memmap(path, mode="r")  # np.load, but for .npy alone; never unpickles
         except FileNotFoundError:

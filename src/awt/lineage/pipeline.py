@@ -11,37 +11,30 @@ from ruamel.yaml.error import YAMLError
 from awt.errors import InputError
 
 _ROOT = "${root}/"
+CODE_STAGE = "code"
+CODE, EFFECTIVE = "artifacts/code.json", "artifacts/params.json"  # what it writes
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A stage as dvc.yaml has it; code by its path in the repository, the rest by its path in an experiment."""
+    """A stage as dvc.yaml has it; paths are an experiment's. Parameters are keys of the effective ones."""
 
     command: str
-    code: tuple[str, ...]
     inputs: tuple[str, ...]
     params: tuple[str, ...]
     outs: tuple[str, ...]
 
 
-def declared(repository: Path) -> dict[str, Declared]:
-    """Every stage, in the order of the file."""
-    path = repository / "dvc.yaml"
+def declared(folder: Path) -> dict[str, Declared]:
+    """Every stage of the experiment in a folder but `code`, in the order of the file."""
+    path = folder / "dvc.yaml"
     if not path.exists():
-        raise InputError(f"{path} is missing: `root` in params.yaml must lead to the repository")
+        raise InputError(f"{path} is missing: `awt new` writes it")
     found = load_yaml(path.read_text(encoding="utf-8"), str(path))
     try:
-        return {name: _stage(stage) for name, stage in found["stages"].items()}
+        return {name: _stage(stage) for name, stage in found["stages"].items() if name != CODE_STAGE}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: no pipeline of awt ({error!r})") from None
-
-
-def code_of(stage: str, repository: Path) -> list[Path]:
-    """The repository's files and folders among a stage's dependencies: its script, its packages, the lock file.
-
-    The same list decides when DVC reruns the stage and, through cells' keys, when a cell is computed anew.
-    """
-    return [repository / name for name in find(stage, declared(repository)).code]
 
 
 def find(stage: str, stages: Mapping[str, Declared]) -> Declared:
@@ -95,9 +88,10 @@ def _stage(stage: Mapping[str, Any]) -> Declared:
     deps = list(_names(stage.get("deps", ())))
     return Declared(
         stage["cmd"],
-        tuple(name.removeprefix(_ROOT) for name in deps if name.startswith(_ROOT)),
         tuple(name for name in deps if not name.startswith(_ROOT)),
-        tuple(_names(stage.get("params", ()))),
+        tuple(
+            key for entry in stage.get("params", ()) if isinstance(entry, Mapping) for key in entry.get(EFFECTIVE, ())
+        ),
         tuple(name for kind in ("outs", "metrics", "plots") for name in _names(stage.get(kind, ()))),
     )
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,8 +18,8 @@ from typing import Any
 
 from awt.artifacts import FORMAT_VERSION, encode_json, read_json, sha256, sha256_file
 from awt.lineage.hashes import Hasher, ignored
-from awt.lineage.pipeline import chosen, declared, find, is_record, load_yaml, producers
-from awt.runtime.cell import fingerprint
+from awt.lineage.pipeline import declared, find, flat, is_record, producers
+from awt.runtime.code import digest
 
 PACKAGES = (
     "awt", "dvc", "jax", "jaxlib", "neural-tangents", "numpy", "optax", "orbax-checkpoint", "pandas", "ray",
@@ -68,11 +69,13 @@ class Run:
     facts: dict[str, Any]
 
     @classmethod
-    def begin(cls, stage: str, folder: Path, repository: Path) -> "Run":
-        """Looks at code, parameters and inputs before the stage does: what changes while it runs was not its input."""
-        stages, started = declared(repository), time.time()
+    def begin(
+        cls, stage: str, folder: Path, repository: Path, params: Mapping[str, Any], code: Mapping[str, Any]
+    ) -> "Run":
+        """Looks at the inputs before the stage does: what changes while it runs was not its input. `params` are those
+        that the stage depends on, `code` is the code behind it, by module."""
+        stages, started = declared(folder), time.time()
         own = find(stage, stages)
-        source = folder / "params.yaml"
         facts = {
             "stage": stage,
             "command": sys.argv,
@@ -80,8 +83,8 @@ class Run:
             "host": socket.gethostname(),
             "git": git_state(repository),
             "versions": versions(),
-            "params": chosen(load_yaml(source.read_text(encoding="utf-8"), str(source)), own.params),
-            "code": code_digests(repository, own.code),
+            "params": flat(dict(params)),
+            "code": {"digest": digest(code), **code},
             "inputs": Hasher(ignored(repository)).sha256s(folder, own.inputs),
             "parents": _parents(folder, {producers(stages)[path] for path in own.inputs}),
         }
@@ -110,15 +113,6 @@ class Run:
 
 def run_id(facts: dict[str, Any]) -> str:
     return sha256(encode_json({name: facts[name] for name in IDENTITY}))
-
-
-def code_digests(repository: Path, code: tuple[str, ...]) -> dict[str, Any]:
-    """The fingerprint that is part of cells' keys, and that of each file or folder by itself."""
-    paths = {name: repository / name for name in code}
-    return {
-        "fingerprint": fingerprint(list(paths.values())),
-        "files": {name: fingerprint([path]) for name, path in paths.items()},
-    }
 
 
 def _parents(folder: Path, stages: set[str]) -> dict[str, str]:

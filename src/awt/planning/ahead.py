@@ -22,7 +22,8 @@ from awt.kernels.dense_cells import (
 from awt.params import Params
 from awt.planning.calibration import Tiles
 from awt.planning.outline import Outline
-from awt.runtime import Cell, Entry, Source, Store
+from awt.runtime.cell import Cell, Source
+from awt.runtime.store import Entry, Store
 from awt.tickets.cells import Name, grid, mask_cell, takes_after
 from awt.training.cells import retrain_cell
 

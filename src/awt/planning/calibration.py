@@ -20,10 +20,12 @@ from awt.errors import InputError, WorkError, run
 from awt.params import Params, Runtime
 from awt.planning.outline import Outline
 from awt.planning.schedule import at_once
-from awt.runtime import Cell, Context, Executor, Store, open_executor
-from awt.runtime.cell import from_json, to_json
+from awt.runtime.cell import Cell, from_json, to_json
+from awt.runtime.context import Context
 from awt.runtime.cores import available
+from awt.runtime.executor import Executor, open_executor
 from awt.runtime.machines import Machine
+from awt.runtime.store import Store
 
 SECONDS = 1.0  # of steps, once compiled
 BESIDE = 8  # measurements at once, at most

@@ -17,9 +17,10 @@ from awt.planning.facts import FLOAT, Facts
 from awt.planning.schedule import Job, Workers, at_once, slots
 from awt.planning.size import size
 from awt.planning.work import Cost, cost
-from awt.runtime import Executor, Store
 from awt.runtime.cell import Surroundings, fingerprint
+from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
+from awt.runtime.store import Store
 
 CELL_SECONDS = 0.2  # to read a cell's inputs and keep its files
 STAGE_SECONDS = {"ray": 8.0, "serial": 3.0}  # to start Python, Ray and the workers; once a stage

@@ -17,7 +17,7 @@ from awt import params
 from awt.artifacts import read_json
 from awt.data.split import PARTS, stratified_split
 from awt.errors import InputError
-from awt.runtime import Source
+from awt.runtime.cell import Source
 
 
 class Known(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from awt.artifacts import Buffer
-from awt.runtime import Context
+from awt.runtime.context import Context
 
 
 def rest(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from awt.params import Resources
-from awt.runtime import Executor
+from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from awt.artifacts import sha256
-from awt.kernels.dense_side import HELD_OUT, HELD_OUT_BATCHES
 from awt.models.compact import LEAST
 from awt.params import Retrain
 from awt.planning.attack_work import attack_flops, sanity_flops
 from awt.planning.facts import FLOAT, OPTIMISER, PROCESS, Facts
 from awt.planning.kernel_work import factor_flops, pair_flops, product_flops, view_flops
 from awt.planning.search_work import attack_passes, search_flops, training_flops
-from awt.runtime import Cell
+from awt.runtime.cell import Cell
+from awt.tickets.dense_side import HELD_OUT, HELD_OUT_BATCHES
 from awt.training.cells import RETRAIN
 
 ATTACK, SANITY = "awt.evaluation.attacked:attack", "awt.evaluation.sanity:check"

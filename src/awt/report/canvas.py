@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from awt.report import words
+from awt.workflows.tickets.reporting import words
 
 INK = "#222222"
 _STYLE = {

@@ -1,18 +1,23 @@
 """A cell: the unit of work, of caching and of retry, named by the hash of all that decides its result."""
 
-import functools
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from awt.artifacts import sha256, sha256_file
+from awt.artifacts import sha256_file
+from awt.loading import references
+from awt.runtime.code import Code, code_of, digest
 
-STORE_FORMAT = 1
-NUMERIC_PACKAGES = ("jax", "jaxlib", "numpy", "optax")
+STORE_FORMAT = 2
+JAX_SETTINGS: Mapping[str, Any] = {  # whatever a machine's environment says of them
+    "jax_enable_x64": False,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_threefry_partitionable": True,
+    "jax_default_matmul_precision": None,
+    "jax_disable_most_optimizations": False,
+}
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Cell:
-    """A call of `function` ("module:name" in awt) with JSON parameters on input files.
+    """A call of `function` ("module:name") with JSON parameters on input files.
 
-    The function takes (params, inputs, context), inputs being the files' bytes, and returns files: name -> bytes.
+    The function takes (params, inputs, watch), inputs being the files' bytes, and returns files: name -> bytes. Code
+    that it is to use is named in its parameters, as "module:name". What it is about (`tags`: a method, a density, a
+    seed, …), what it is called and whose resources it gets (`kind`) decide nothing.
     """
 
     kind: str
@@ -39,42 +46,43 @@ class Cell:
     function: str
     params: Mapping[str, Any]
     inputs: Mapping[str, Source] = field(default_factory=dict)
+    tags: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def functions(self) -> frozenset[str]:
+        """The function, and all other code that the parameters name."""
+        return frozenset([self.function, *references(dict(self.params))])
 
-def numeric_versions() -> dict[str, str]:
-    return dict(_installed())
-
-
-@functools.cache
-def _installed() -> dict[str, str]:
-    return {name: version(name) for name in NUMERIC_PACKAGES}
+    @property
+    def code(self) -> Code:
+        return code_of(self.functions)
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What decides a cell's result beside the cell: the code, the numeric libraries, the kind of device."""
+    """What decides a cell's result beside the cell and its code: the kind of device, and numeric settings."""
 
-    code: str
     platform: str
     xla_flags: str = field(default_factory=lambda: os.environ.get("XLA_FLAGS", ""))
+    jax: Mapping[str, Any] = field(default_factory=lambda: dict(JAX_SETTINGS))
 
-    def key(self, cell: Cell, threads: int = 1, versions: Mapping[str, str] | None = None) -> str:
+    def key(self, cell: Cell, threads: int = 1, code: Mapping[str, Any] | None = None) -> str:
         """The cell's name in the store. The number of CPU threads is part of it: sums over a batch are split by it
-        (measured: a convolution's gradient has other last bits with two threads than with one). Versions are those of
-        this process, unless the key is of what another computed."""
-        described = {
-            "format": STORE_FORMAT,
-            "kind": cell.kind,
-            "function": cell.function,
-            "params": cell.params,
-            "inputs": {name: source.sha256 for name, source in cell.inputs.items()},
-            "code": self.code,
-            "platform": self.platform,
-            "threads": threads if self.platform == "cpu" else None,
-            "xla_flags": self.xla_flags,
-            "versions": dict(versions or numeric_versions()),
-        }
-        return sha256(json.dumps(described, sort_keys=True, allow_nan=False).encode())
+        (measured: a convolution's gradient has other last bits with two threads than with one). The code is what is
+        here, unless the key is of what was computed with other code."""
+        return digest(
+            {
+                "format": STORE_FORMAT,
+                "function": cell.function,
+                "params": cell.params,
+                "inputs": {name: source.sha256 for name, source in cell.inputs.items()},
+                "code": code or cell.code.as_json(),
+                "platform": self.platform,
+                "threads": threads if self.platform == "cpu" else None,
+                "xla_flags": self.xla_flags,
+                "jax": self.jax,
+            }
+        )
 
 
 def to_json(cell: Cell) -> dict[str, Any]:
@@ -86,18 +94,10 @@ def to_json(cell: Cell) -> dict[str, Any]:
         "inputs": {
             name: {"path": str(source.path.resolve()), "sha256": source.sha256} for name, source in cell.inputs.items()
         },
+        "tags": dict(cell.tags),
     }
 
 
 def from_json(value: Mapping[str, Any]) -> Cell:
     inputs = {name: Source(Path(source["path"]), source["sha256"]) for name, source in value["inputs"].items()}
-    return Cell(value["kind"], value["label"], value["function"], value["params"], inputs)
-
-
-def fingerprint(paths: list[Path]) -> str:
-    """A digest of source files: of every .py file under a folder, of any single file named."""
-    parts = []
-    for path in sorted(paths):
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        parts += [f"{file.relative_to(path.parent).as_posix()} {sha256_file(file)}" for file in files]
-    return sha256("\n".join(parts).encode())
+    return Cell(value["kind"], value["label"], value["function"], value["params"], inputs, value.get("tags", {}))

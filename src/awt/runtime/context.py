@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from awt.errors import Interrupted
+from awt.loop import Row
 from awt.runtime.courier import Courier
 
 REPORT_SECONDS = 0.5
@@ -47,7 +48,7 @@ class StopFlag:
 
 @dataclass
 class Context:
-    """Handed to every cell function as its third argument."""
+    """What watches a cell's computation (awt.loop.Watch): handed to every cell function as its third argument."""
 
     checkpoints: Path
     checkpoint_seconds: float
@@ -55,6 +56,7 @@ class Context:
     stop: StopFlag = field(default_factory=StopFlag)
     courier: Courier | None = None
     _lines: list[str] = field(default_factory=list)
+    _saved: float = field(default_factory=time.monotonic)
     _reported: float = 0.0
 
     def log(self, text: str) -> None:
@@ -71,6 +73,26 @@ class Context:
         self._reported = time.monotonic()
         if self.report(lines, progress):
             self.stop.is_set = True
+
+    def restore(self, state: Any) -> tuple[int, Any, list[Row]]:
+        """The newest checkpoint that can be read, or step 0 and the state given."""
+        from awt.runtime.checkpoints import Checkpoints  # orbax: only for cells with long loops
+
+        with Checkpoints(self.checkpoints, self.courier) as checkpoints:
+            found = checkpoints.restore(state, self.log)
+        self._saved = time.monotonic()
+        return found
+
+    def save(self, step: int, state: Any, rows: list[Row], *, now: bool = False) -> bool:
+        """Makes a checkpoint if one is due, or in any case `now`; whether it did."""
+        from awt.runtime.checkpoints import Checkpoints
+
+        if not now and time.monotonic() - self._saved < self.checkpoint_seconds:
+            return False
+        with Checkpoints(self.checkpoints, self.courier) as checkpoints:
+            made = checkpoints.save(step, state, rows)
+        self._saved = time.monotonic()
+        return made
 
     def stop_requested(self) -> bool:
         return self.stop.is_set

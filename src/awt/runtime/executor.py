@@ -3,14 +3,13 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from awt.errors import DISK_FULL, Interrupted, WorkError
-from awt.params import Resources, Runtime
-from awt.runtime import code
-from awt.runtime.cell import Cell, Surroundings, numeric_versions, to_json
+from awt.runtime.cell import Cell, Surroundings, to_json
 from awt.runtime.machines import Machine, here
+from awt.runtime.options import Resources, Runtime
 from awt.runtime.progress import Progress
 from awt.runtime.store import Entry, Store
 from awt.runtime.worker import Outcome, Task
@@ -32,12 +31,11 @@ class Stats:
 class Executor(ABC):
     """Runs cells. Subclasses say where; the store, the log and the record are the same for all."""
 
-    def __init__(self, stage: str, runtime: Runtime, store: Store, fingerprint: str) -> None:
+    def __init__(self, stage: str, runtime: Runtime, store: Store) -> None:
         self.stage = stage
         self.runtime = runtime
         self.store = store
-        self._fingerprint = fingerprint
-        code.here()  # as it is now, before a worker could see another
+        self.folders: tuple[str, ...] = ()  # where the user's own modules are
         self.run_id: str | None = None  # of the stage's run, for what it computes
         self.stats = Stats()
         self._surroundings: Surroundings | None = None
@@ -45,7 +43,7 @@ class Executor(ABC):
     @property
     def surroundings(self) -> Surroundings:
         if self._surroundings is None:
-            self._surroundings = Surroundings(self._fingerprint, self._platform())
+            self._surroundings = Surroundings(self._platform())
         return self._surroundings
 
     def run(self, cells: Sequence[Cell]) -> list[Entry]:
@@ -113,7 +111,7 @@ class Executor(ABC):
         """The same with the number of GPUs: one, unless said otherwise, where cells run on them."""
         resources = self.resources(kind)
         if resources.gpus is None:
-            resources = resources.model_copy(update={"gpus": 0 if self.surroundings.platform == "cpu" else 1})
+            resources = replace(resources, gpus=0 if self.surroundings.platform == "cpu" else 1)
         return resources
 
     @property
@@ -146,8 +144,9 @@ class Executor(ABC):
             threads=self.threads(cell.kind),
             gpus=self.wanted(cell.kind).gpus or 0,
             xla_flags=self.surroundings.xla_flags,
-            versions=numeric_versions(),
-            code=code.here(),
+            functions=cell.functions,
+            code=cell.code.as_json(),
+            folders=self.folders,
         )
 
     def append_log(self, key: str, lines: list[str]) -> None:
@@ -165,16 +164,17 @@ class Executor(ABC):
             "seconds": round(outcome.seconds, 3),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "threads": self.threads(cell.kind),
-            "versions": numeric_versions(),
+            "code": cell.code.as_json(),
             "run": self.run_id,
         }
 
     def _note(self, entries: dict[str, Entry], cells: Sequence[Cell], keys: list[str], reused: bool) -> None:
-        labels = {key: cell.label for key, cell in zip(keys, cells, strict=True)}
+        described = dict(zip(keys, cells, strict=True))
         self.stats.cells += [
             {
                 "key": key,
-                "label": labels[key],
+                "label": described[key].label,
+                "tags": dict(described[key].tags),
                 "reused": reused,
                 **{name: entry.about.get(name) for name in ("host", "device", "seconds", "finished", "run")},
             }
@@ -192,12 +192,12 @@ class Executor(ABC):
         raise error
 
 
-def open_executor(stage: str, runtime: Runtime, store: Store, fingerprint: str) -> Executor:
-    """The executor that the parameters ask for; the fingerprint is of the code that decides the stage's results."""
+def open_executor(stage: str, runtime: Runtime, store: Store) -> Executor:
+    """The executor that the parameters ask for."""
     if runtime.executor == "serial":
         from awt.runtime.serial_executor import SerialExecutor
 
-        return SerialExecutor(stage, runtime, store, fingerprint)
+        return SerialExecutor(stage, runtime, store)
     from awt.runtime.ray_executor import RayExecutor
 
-    return RayExecutor(stage, runtime, store, fingerprint)
+    return RayExecutor(stage, runtime, store)

@@ -1,6 +1,5 @@
 """How long cells take beside their kin, to tell those that lag behind."""
 
-import re
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ LEAST_KIN = 3  # finished ones, before anything is said
 
 @dataclass
 class Pace:
-    """Seconds of finished cells, by kin: cells of a kind whose labels differ in figures alone."""
+    """Seconds of finished cells, by kin: cells of one function on the same kind of thing."""
 
     _finished: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     _begun: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -46,4 +45,6 @@ class Pace:
 
 
 def _kin(cell: Cell) -> str:
-    return f"{cell.kind}: {re.sub(r'[0-9.]+', '', cell.label)}"
+    """Cells whose tags differ in numbers alone."""
+    words = [str(tag) for tag in cell.tags.values() if isinstance(tag, str)]
+    return " ".join([cell.function, *words])

@@ -11,9 +11,9 @@ from typing import Any
 
 import awt
 from awt.errors import InputError, WorkError
-from awt.params import Resources
 from awt.runtime import cores
 from awt.runtime.machines import Machine
+from awt.runtime.options import Resources
 
 HEALTH_SECONDS = 4  # for a cluster to say that it is one; a healthy one does in milliseconds
 LOST_SECONDS = 15.0  # without a head; Ray itself ends the process, without a word of ours, after 60

@@ -10,12 +10,12 @@ import numpy as np
 
 from awt.artifacts import read
 from awt.errors import InputError, WorkError
-from awt.params import Runtime
 from awt.runtime import device
 from awt.runtime.cell import Cell, Source
 from awt.runtime.context import StopFlag
 from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
+from awt.runtime.options import Runtime
 from awt.runtime.pace import Pace
 from awt.runtime.progress import Progress
 from awt.runtime.ray_cluster import Cluster, ClusterLostError
@@ -31,8 +31,8 @@ UNSATISFIABLE_SECONDS = 30.0  # how long a vanished node may stay away
 
 
 class RayExecutor(Executor):
-    def __init__(self, stage: str, runtime: Runtime, store: Store, fingerprint: str) -> None:
-        super().__init__(stage, runtime, store, fingerprint)
+    def __init__(self, stage: str, runtime: Runtime, store: Store) -> None:
+        super().__init__(stage, runtime, store)
         self.cluster = Cluster()
         self._refs: dict[str, Any] = {}
         self._functions: dict[tuple[str, int], Any] = {}

@@ -1,5 +1,6 @@
 """The content-addressed store of finished cells, and the working files (spec, log, checkpoints) of unfinished ones.
 
+format            of the store
 cells/ab/abcd…/   meta.json and the files that the cell returned; appears whole, by a rename
 work/abcd…/       cell.json, log, checkpoints/
 corrupt/          entries whose content no longer matches their digests, moved aside
@@ -11,6 +12,7 @@ import functools
 import json
 import os
 import shutil
+import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from typing import Any
 
 from awt.artifacts import Buffer, encode_json, sha256, sha256_file, write
 from awt.errors import InputError
-from awt.runtime.cell import Source
+from awt.runtime.cell import STORE_FORMAT, Source
 from awt.runtime.mirror import Listing, Mirror, entry_name, in_parallel, work_name
 from awt.runtime.remote import Remote
 
@@ -60,8 +62,22 @@ class Store:
             raise InputError(f"runtime.store: {root} cannot be created or is not writable") from None
         if not os.access(root / "cells", os.W_OK):
             raise InputError(f"runtime.store: {root} is not writable")
+        self._check_format()
         self.remote = remote
         self._mirror = Mirror(remote, root) if remote is not None else None
+
+    def _check_format(self) -> None:
+        """Says once what an older awt's cells are worth: nothing to this one, and they stay until they are dropped."""
+        mark = self.root / "format"
+        if mark.exists():
+            return
+        if next((self.root / "cells").glob("??"), None) is not None:
+            print(
+                f"{self.root}: its cells were computed by awt 0.1, whose keys said too little to be trusted: they are "
+                "computed again (`awt store gc --days 0` drops the old ones)",
+                file=sys.stderr,
+            )
+        write(mark, f"{STORE_FORMAT}\n".encode())
 
     def find(self, key: str) -> Entry | None:
         """The entry of a key, verified by its digests; a damaged one is moved aside and counts as absent."""

@@ -1,9 +1,9 @@
 """Running one cell in the process at hand, whichever executor that belongs to."""
 
-import importlib
 import os
 import shutil
 import socket
+import sys
 import tempfile
 import time
 import traceback
@@ -14,20 +14,14 @@ from typing import Any, Literal
 
 from awt.artifacts import Buffer, sha256
 from awt.errors import AwtError, InputError, Interrupted, WorkError, is_disk_full
+from awt.loading import load
 from awt.runtime import code, memory
-from awt.runtime.cell import numeric_versions
+from awt.runtime.cell import JAX_SETTINGS
 from awt.runtime.context import Context, Report
 from awt.runtime.cores import available, pin
 from awt.runtime.courier import Courier
 from awt.runtime.device import processor
 
-JAX_SETTINGS = {
-    "jax_enable_x64": False,
-    "jax_default_prng_impl": "threefry2x32",
-    "jax_threefry_partitionable": True,
-    "jax_default_matmul_precision": None,
-    "jax_disable_most_optimizations": False,
-}
 WHOLE_GPU = "0.90"  # of its memory, for a cell that has it alone: some is left for the driver and the libraries
 
 Failure = Literal["input", "work", "disk", "interrupted", "fault", "lost", "memory"]
@@ -50,8 +44,9 @@ class Task:
     threads: int
     gpus: float
     xla_flags: str
-    versions: dict[str, str]
-    code: Mapping[str, str]
+    functions: frozenset[str]
+    code: Mapping[str, Any]  # behind them, as the driver has it
+    folders: tuple[str, ...] = ()  # of the user's own modules
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,8 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
             context.log(f"start {task.label} on {socket.gethostname()} (pid {os.getpid()})")
             context.flush()
             context.check_stop()
-            code.check(task.code)
+            _add_folders(task.folders)
+            code.check(task.code, task.functions)
             _verify(task, inputs)
             if task.store_url:
                 context.courier = Courier(task.store_url, task.key)
@@ -127,12 +123,7 @@ def _verify(task: Task, inputs: Mapping[str, Buffer]) -> None:
 
 
 def _prepare_device(task: Task) -> str:
-    """Makes sure that JAX computes here as the key says: same versions, kind of device, threads and settings."""
-    for name, wanted in task.versions.items():
-        if (here := numeric_versions()[name]) != wanted:
-            raise InputError(
-                f"{socket.gethostname()} has {name} {here}, the driver {wanted}: install requirements.lock"
-            )
+    """Makes sure that JAX computes here as the key says: same kind of device, threads and settings."""
     backend = task.platform.split(":")[0]
     os.environ["XLA_FLAGS"] = task.xla_flags
     if backend == "cpu":
@@ -164,8 +155,15 @@ def _share_gpu(gpus: float) -> None:
 
 
 def _function(name: str) -> Any:
-    """The cell function "module:name"; only of this package, since a spec may come from a file."""
-    module, _, attribute = name.partition(":")
-    if not module.startswith("awt."):
-        raise InputError(f"cell function {name} is not one of awt's")
-    return getattr(importlib.import_module(module), attribute)
+    """The cell function "module:name": of awt or the user's own, never an installed one, since a spec may come from a
+    file that others could write."""
+    if not code.is_own(name.partition(":")[0]):
+        raise InputError(f"cell function {name} is neither one of awt's nor one of yours")
+    return load(name)
+
+
+def _add_folders(folders: tuple[str, ...]) -> None:
+    """Where the driver found the user's own modules; elsewhere Ray has brought them along."""
+    for folder in folders:
+        if folder not in sys.path and Path(folder).is_dir():
+            sys.path.append(folder)

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from awt.report import canvas, css, figures, table, words
+from awt.report import canvas, css
 from awt.report.markup import Html, element, lines, page, section
 from awt.site.collect import Experiment
+from awt.workflows.tickets.reporting import figures, table, words
 
 _CSS = """
 body { max-width: 62rem; }

@@ -4,34 +4,64 @@ L = target distance + γ² kernel distance + β‖m⊙w‖², minimised over stu
 mask becomes the largest |w|. As published, with the dense network at its initial weights θ₀, the distances are
 (1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² and (1/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F, X̃ˢ attacking the current student. A teacher
 trained a little way takes the place of θ₀, there and as the student's first weights; the ticket still trains from θ₀.
-With `rewinds` the student starts as the ticket will, at θ₀ under the teacher's largest weights, and again after each
+With `rewind_rounds` the student starts as the ticket will, at θ₀ under the teacher's largest weights, and again after each
 round, at the end of which weights are dropped: those are kept that the ticket itself learns to use, not those that are
 left of the teacher.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from annotated_types import Ge, Le
 
 from awt.attacks.ball import Ball
-from awt.attacks.pgd import pgd
-from awt.kernels.dense_side import batch_key, search_key
+from awt.attacks.pgd import Attack, pgd
+from awt.kernels.cost import product_flops, view_flops
 from awt.kernels.estimators import Estimator, Masked, estimator, residual
 from awt.keys import generator, key
+from awt.loop import Loop, Row, run
 from awt.models.network import Masks, Network, Weights, apply_mask
-from awt.params import Attack, Search
-from awt.runtime.resume import Loop, Row, run
+from awt.models.size import Problem
+from awt.options import options
+from awt.tickets.dense_side import HELD_OUT, HELD_OUT_BATCHES, batch_key, search_key
 from awt.tickets.distances import DISTANCES, TARGETS, Batches, Gauge, student_function
 from awt.tickets.masks import annealed, changed, dropped_late, in_rounds, magnitudes, select, shares, uniform
+from awt.tickets.method import Method, Needs, Positive, Rate, Teacher, Views
+from awt.tickets.searching import Searching, step_flops
 from awt.tickets.setting import Setting, Ticket
+from awt.training.cost import attack_passes
+
+
+@options
+class Options(Searching):
+    learning_rate: Rate = 5e-4  # of the student's Adam
+    teacher_epochs: Annotated[int, Ge(0)] = 0  # of adversarial training that the matched network has behind it
+    teacher_rate: Rate = 1e-3
+    target: Literal["squared", "reverse_kl", "loss_gradient", "labels"] = "squared"  # labels: matches no outputs
+    gamma: Annotated[float, Ge(0)] = 1e-2  # the kernel distance's weight, squared in the loss
+    distance: Literal["frobenius", "cosine"] = "frobenius"  # of kernels
+    estimator: Literal["probe", "residual", "full", "diagonal"] = "probe"  # how kernels are seen
+    probes: Positive = 2  # probe only: random vectors a step
+    projected: bool = True  # gradients of the sparse kernel through kept weights only
+    decay: Annotated[float, Ge(0)] = 0.0  # of the student's weights, divided by the density
+    initial_mask: Literal["magnitude", "random"] = "magnitude"
+    mask_every: Positive = 100  # steps between two choices of the mask
+    anneal_share: Annotated[float, Ge(0), Le(1)] = 0.0  # without rewinds: of the search, over which the density falls
+    rewind_rounds: Annotated[int, Ge(0)] = 0  # rounds, each begun at the initial weights; 0: one, from the teacher's
+    drop_share: Annotated[float, Ge(0), Le(1)] = 0.1  # with rewinds: the last part of a round, where weights drop
+    start: Literal["rewind", "searched"] = "rewind"  # what retraining starts from
+
+    def __post_init__(self) -> None:
+        if self.rewind_rounds > self.epochs:
+            raise ValueError(f"`rewind_rounds`: {self.rewind_rounds} do not fit in `epochs`: {self.epochs}")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Program:
     """What the compiled search step is specialised to; densities, weights and data are ordinary arguments."""
 
     network: Network
@@ -47,7 +77,7 @@ class Recipe:
 
 
 class Student(NamedTuple):
-    """The state of a search."""
+    """The state of a options."""
 
     weights: Weights
     optimiser: Any
@@ -63,37 +93,36 @@ class Pressure(NamedTuple):
     decay: float
 
 
-def awt(setting: Setting) -> Ticket:
-    search = setting.search
+def awt(setting: Setting, options: Options) -> Ticket:
     assert setting.teacher is not None
     assert setting.outputs is not None
-    recipe = Recipe(
+    program = Program(
         setting.network,
         setting.threat,
-        search.attack,
-        search.learning_rate,
-        search.mask_every,
-        search.target,
-        search.distance,
-        estimator(search.estimator, search.probes),
-        search.projected,
-        match_kernel=search.gamma > 0,
+        options.attack,
+        options.learning_rate,
+        options.mask_every,
+        options.target,
+        options.distance,
+        estimator(options.estimator, options.probes),
+        options.projected,
+        match_kernel=options.gamma > 0,
     )
     (x, y), outputs, views = setting.batches, setting.outputs, setting.views["search"]
     number = len(outputs)
-    updates = search.epochs * number // search.mask_every
-    asked = setting.network.kernel_shapes, setting.density, search.scope
-    if search.rewinds:
-        kept = jnp.asarray(dropped_late(*asked, updates, search.drop, search.rewinds))
+    updates = options.epochs * number // options.mask_every
+    asked = setting.network.kernel_shapes, setting.density, options.scope
+    if options.rewind_rounds:
+        kept = jnp.asarray(dropped_late(*asked, updates, options.drop_share, options.rewind_rounds))
     else:
-        kept = jnp.asarray(annealed(*asked, updates, search.anneal))
-    rewound = _rewound(search, jnp.asarray(in_rounds(*asked, search.rewinds + 1)))
-    pressure = Pressure(kept, search.gamma, search.decay / setting.density)
+        kept = jnp.asarray(annealed(*asked, updates, options.anneal_share))
+    rewound = _rewound(options, jnp.asarray(in_rounds(*asked, options.rewind_rounds + 1)))
+    pressure = Pressure(kept, options.gamma, options.decay / setting.density)
     views_at = lru_cache(1)(lambda number: jnp.asarray(views[number]))  # to the device once an epoch at most
     scores = {"magnitude": magnitudes(setting.teacher), "random": uniform(setting.network, setting.seed)}
-    mask = select(scores[search.initial_mask], kept[0])
-    begin = jax.jit(optax.adam(search.learning_rate).init)
-    first_weights = apply_mask(setting.initial, mask) if search.rewinds else setting.teacher
+    mask = select(scores[options.initial_mask], kept[0])
+    begin = jax.jit(optax.adam(options.learning_rate).init)
+    first_weights = apply_mask(setting.initial, mask) if options.rewind_rounds else setting.teacher
     student = Student(first_weights, begin(first_weights), mask, mask)
     attack_key = key(setting.seed, "search", "attack")
 
@@ -101,10 +130,10 @@ def awt(setting: Setting) -> Ticket:
         batches = Batches(x, y, outputs, views_at(epoch % len(views)))
         order = generator(setting.seed, "search", "order", epoch).permutation(number)
         keys = search_key(setting.seed, epoch), jax.random.fold_in(attack_key, epoch)
-        return _advance(recipe, pressure, batches, state, order, keys, epoch * number, start, stop)
+        return _advance(program, pressure, batches, state, order, keys, epoch * number, start, stop)
 
     held_out = Batches(x, y, outputs, jnp.asarray(setting.views["held_out"]))
-    measure = Gauge(setting.network, setting.threat, search.attack, search.projected).on(held_out, setting.seed)
+    measure = Gauge(setting.network, setting.threat, options.attack, options.projected).on(held_out, setting.seed)
 
     def close_epoch(state: Student, epoch: int) -> tuple[Student, Row]:
         if epoch + 1 in rewound:
@@ -117,19 +146,22 @@ def awt(setting: Setting) -> Ticket:
         return state._replace(mask_before=state.mask), row
 
     first = {"epoch": 0.0, **measure(student.weights, student.mask), "changed": 0.0, **shares(mask)}
-    student, rows = run(Loop(search.epochs, number, advance, close_epoch), student, setting.context)
-    start = apply_mask(student.weights, student.mask) if search.start == "searched" else None
+    student, rows = run(Loop(options.epochs, number, advance, close_epoch), student, setting.watch)
+    start = apply_mask(student.weights, student.mask) if options.start == "searched" else None
     return Ticket(student.mask, [first, *rows], start)
 
 
-def _rewound(search: Search, kept: jax.Array) -> dict[int, jax.Array]:
+def _rewound(options: Options, kept: jax.Array) -> dict[int, jax.Array]:
     """What is kept after each epoch that ends a round but the last; `kept` is by round, the teacher's first."""
-    return {round(search.epochs * number / search.rewinds): kept[number] for number in range(1, search.rewinds)}
+    return {
+        round(options.epochs * number / options.rewind_rounds): kept[number]
+        for number in range(1, options.rewind_rounds)
+    }
 
 
-@partial(jax.jit, static_argnames="recipe")
+@partial(jax.jit, static_argnames="program")
 def _advance(
-    recipe: Recipe,
+    program: Program,
     pressure: Pressure,
     batches: Batches,
     student: Student,
@@ -141,29 +173,29 @@ def _advance(
 ) -> Student:
     """Steps start..stop of an epoch, wholly on the device."""
     views_key, attack_key = keys
-    optimiser = optax.adam(recipe.learning_rate)
+    optimiser = optax.adam(program.learning_rate)
 
     def step(number: int, student: Student) -> Student:
         index = order[number]
         batch: Batches = jax.tree.map(lambda array: array[index], batches)
-        function = student_function(recipe.network, student.mask)
+        function = student_function(program.network, student.mask)
         moved = pgd(
             partial(function, student.weights),
-            recipe.threat,
-            recipe.attack,
+            program.threat,
+            program.attack,
             batch.x,
             batch.y,
             jax.random.fold_in(attack_key, index),
         )
 
         def loss(weights: Weights) -> jax.Array:
-            value = TARGETS[recipe.target](function(weights, moved), batch.outputs, batch.y)
-            if recipe.match_kernel:
-                subject = Masked(recipe.network, weights, student.mask, recipe.projected)
-                views = recipe.estimator.views(
+            value = TARGETS[program.target](function(weights, moved), batch.outputs, batch.y)
+            if program.match_kernel:
+                subject = Masked(program.network, weights, student.mask, program.projected)
+                views = program.estimator.views(
                     subject, batch.x, moved, batch_key(views_key, index), residual(batch.outputs, batch.y)
                 )
-                value += pressure.gamma**2 * DISTANCES[recipe.distance](views, batch.views)
+                value += pressure.gamma**2 * DISTANCES[program.distance](views, batch.views)
             kept = apply_mask(weights, student.mask)
             return value + pressure.decay * sum(jnp.sum(layer["kernel"] ** 2) for layer in kept.values())
 
@@ -172,10 +204,28 @@ def _advance(
         weights = optax.apply_updates(student.weights, apply_mask(updates, student.mask))
         done = steps_before + number + 1
         mask = jax.lax.cond(
-            done % recipe.mask_every == 0,
-            lambda: select(magnitudes(weights), pressure.kept[done // recipe.mask_every]),
+            done % program.mask_every == 0,
+            lambda: select(magnitudes(weights), pressure.kept[done // program.mask_every]),
             lambda: student.mask,
         )
         return Student(weights, state, mask, student.mask_before)
 
     return jax.lax.fori_loop(start, stop, step, student)
+
+
+def needs(options: Options) -> Needs:
+    views = Views(options.estimator, options.probes, options.epochs, matched=options.gamma > 0)
+    return Needs(teacher=Teacher(options.teacher_epochs, options.teacher_rate), outputs=True, views=views)
+
+
+def flops(options: Options, eps: float, problem: Problem) -> float:
+    """The steps with what they see of the kernel; before them and after each epoch, distances on held-out batches."""
+    points, total = problem.points(options.batch), step_flops(options, eps, problem)
+    if options.gamma > 0:
+        seen = view_flops(options.estimator, options.probes, options.batch, problem, gradient=True)
+        total += options.epochs * points * seen
+    distances = (attack_passes(options.attack, eps) + 1) * problem.forward + product_flops(problem, HELD_OUT.probes)
+    return total + (options.epochs + 1) * min(HELD_OUT_BATCHES * options.batch, points) * distances
+
+
+METHOD = Method(awt, Options, needs, gives_start=lambda options: options.start == "searched", flops=flops)

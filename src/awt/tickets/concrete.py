@@ -6,26 +6,41 @@ annealed one. The ticket is the largest logits.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from annotated_types import Ge, Le
 
 from awt.attacks.ball import Ball
-from awt.attacks.pgd import pgd
+from awt.attacks.pgd import Attack, pgd
 from awt.keys import generator, key
+from awt.loop import Loop, Row, run
 from awt.models.network import Masks, Network, Weights
-from awt.params import Attack
-from awt.runtime.resume import Loop, Row, run
+from awt.options import options
 from awt.tickets.distances import Batches, reverse_kl
 from awt.tickets.masks import annealed, magnitudes, select
+from awt.tickets.method import Method, Needs, Positive, Rate, Teacher
+from awt.tickets.searching import Searching, step_flops
 from awt.tickets.setting import Setting, Ticket
 
 TEMPERATURE = 2.0 / 3.0
 
 
-class Recipe(NamedTuple):
+@options
+class Options(Searching):
+    mask_every: Positive = 100  # steps between two shifts of the logits
+    anneal_share: Annotated[float, Ge(0), Le(1)] = 0.0  # of the search, over which the density falls from 1; 0: at once
+    teacher_epochs: Annotated[int, Ge(0)] = 0
+    teacher_rate: Rate = 1e-3
+
+
+def needs(options: Options) -> Needs:
+    return Needs(teacher=Teacher(options.teacher_epochs, options.teacher_rate), outputs=True)
+
+
+class Program(NamedTuple):
     network: Network
     threat: Ball
     attack: Attack
@@ -40,20 +55,19 @@ class Logits(NamedTuple):
     loss: jax.Array
 
 
-def concrete(setting: Setting) -> Ticket:
-    search = setting.search
+def concrete(setting: Setting, options: Options) -> Ticket:
     assert setting.teacher is not None
     assert setting.outputs is not None
-    recipe = Recipe(setting.network, setting.threat, search.attack, search.learning_rate, search.mask_every)
+    program = Program(setting.network, setting.threat, options.attack, options.learning_rate, options.mask_every)
     (x, y), teacher = setting.batches, setting.teacher
     number = len(x)
-    updates = search.epochs * number // search.mask_every
-    shares = annealed(setting.network.kernel_shapes, setting.density, "global", updates, search.anneal)[:, 0]
+    updates = options.epochs * number // options.mask_every
+    shares = annealed(setting.network.kernel_shapes, setting.density, "global", updates, options.anneal_share)[:, 0]
     sizes = magnitudes(teacher)
     total = sum(size.size for size in sizes.values())
     batches = Batches(x, y, setting.outputs, jnp.zeros((number, 0)))
     scores = {name: (size - size.mean()) / size.std() for name, size in sizes.items()}
-    optimiser = jax.jit(optax.adam(search.learning_rate).init)(scores)
+    optimiser = jax.jit(optax.adam(options.learning_rate).init)(scores)
     wanted = jnp.asarray(shares / total, jnp.float32)
     state = Logits(scores, _shift(scores, wanted[0]), optimiser, jnp.zeros(()))
     noise_key, attack_key = key(setting.seed, "concrete", "noise"), key(setting.seed, "concrete", "attack")
@@ -61,18 +75,18 @@ def concrete(setting: Setting) -> Ticket:
     def advance(state: Logits, epoch: int, start: int, stop: int) -> Logits:
         order = generator(setting.seed, "search", "order", epoch).permutation(number)
         keys = jax.random.fold_in(noise_key, epoch), jax.random.fold_in(attack_key, epoch)
-        return _advance(recipe, wanted, teacher, batches, state, order, keys, epoch * number, start, stop)
+        return _advance(program, wanted, teacher, batches, state, order, keys, epoch * number, start, stop)
 
     def close_epoch(state: Logits, epoch: int) -> tuple[Logits, Row]:
         return state._replace(loss=jnp.zeros(())), {"loss": float(state.loss) / number}
 
-    state, _ = run(Loop(search.epochs, number, advance, close_epoch), state, setting.context)
-    return Ticket(select(state.scores, setting.kept))
+    state, _ = run(Loop(options.epochs, number, advance, close_epoch), state, setting.watch)
+    return Ticket(select(state.scores, setting.kept(options.scope)))
 
 
-@partial(jax.jit, static_argnames="recipe")
+@partial(jax.jit, static_argnames="program")
 def _advance(
-    recipe: Recipe,
+    program: Program,
     wanted: jax.Array,
     weights: Weights,
     batches: Batches,
@@ -84,7 +98,7 @@ def _advance(
     stop: int,
 ) -> Logits:
     noise_key, attack_key = keys
-    optimiser = optax.adam(recipe.learning_rate)
+    optimiser = optax.adam(program.learning_rate)
 
     def step(number: int, state: Logits) -> Logits:
         index = order[number]
@@ -97,10 +111,10 @@ def _advance(
                 for name, score in scores.items()
             }
             kept = {name: layer | {"kernel": layer["kernel"] * soft[name]} for name, layer in weights.items()}
-            return recipe.network.apply(kept, x)
+            return program.network.apply(kept, x)
 
         here = jax.random.fold_in(attack_key, index)
-        moved = pgd(partial(sparse, state.scores), recipe.threat, recipe.attack, batch.x, batch.y, here)
+        moved = pgd(partial(sparse, state.scores), program.threat, program.attack, batch.x, batch.y, here)
         value, gradient = jax.value_and_grad(lambda scores: reverse_kl(sparse(scores, moved), batch.outputs))(
             state.scores
         )
@@ -108,8 +122,8 @@ def _advance(
         scores = optax.apply_updates(state.scores, updates)
         done = steps_before + number + 1
         shift = jax.lax.cond(
-            done % recipe.mask_every == 0,
-            lambda: _shift(scores, wanted[done // recipe.mask_every]),
+            done % program.mask_every == 0,
+            lambda: _shift(scores, wanted[done // program.mask_every]),
             lambda: state.shift,
         )
         return Logits(scores, shift, optimiser_state, state.loss + value)
@@ -135,3 +149,6 @@ def _shift(scores: Masks, density: jax.Array) -> jax.Array:
 
     low, high = jax.lax.fori_loop(0, 40, halve, (-flat.max() - 20.0, -flat.min() + 20.0))
     return (low + high) / 2
+
+
+METHOD = Method(concrete, Options, needs, flops=step_flops)

@@ -12,13 +12,12 @@ import numpy as np
 import optax
 
 from awt.attacks.ball import Ball
-from awt.attacks.pgd import pgd
-from awt.kernels.dense_side import HELD_OUT, batch_key, held_out_key
+from awt.attacks.pgd import Attack, pgd
 from awt.kernels.estimators import Masked, cosine_distance, mean_and_error, residual, squared_distances
 from awt.keys import key
+from awt.loop import Row
 from awt.models.network import Masks, Network, Weights, apply_mask
-from awt.params import Attack
-from awt.runtime.resume import Row
+from awt.tickets.dense_side import HELD_OUT, batch_key, held_out_key
 
 
 def target_distance(outputs: jax.Array, dense_outputs: jax.Array, y: jax.Array | None = None) -> jax.Array:

@@ -7,21 +7,31 @@ Its curve shows how far it goes from the dense network as initialised, which it 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from annotated_types import Ge, Le
 
 from awt.attacks.pgd import pgd
-from awt.kernels.dense_side import HELD_OUT_BATCHES, held_out_side
 from awt.keys import key
+from awt.loop import Loop, Row, run
 from awt.models.network import Masks, Weights, apply_mask
-from awt.runtime.resume import Loop, Row, run
+from awt.options import options
+from awt.tickets.dense_side import HELD_OUT_BATCHES, held_out_side
 from awt.tickets.distances import Batches, Gauge
 from awt.tickets.masks import annealed, changed, magnitudes, select, shares
+from awt.tickets.method import Method, Positive
+from awt.tickets.searching import Searching, step_flops
 from awt.tickets.setting import Setting, Ticket
-from awt.training.adversarial import Recipe, shuffled_batches
+from awt.training.adversarial import Program, shuffled_batches
+
+
+@options
+class Options(Searching):
+    mask_every: Positive = 100  # steps between two choices of the mask
+    anneal_share: Annotated[float, Ge(0), Le(1)] = 0.0  # of the search, over which the density falls from 1; 0: at once
 
 
 class Surgery(NamedTuple):
@@ -31,45 +41,46 @@ class Surgery(NamedTuple):
     mask_before: Masks  # at the start of the epoch, for the share that changed
 
 
-def dns(setting: Setting) -> Ticket:
-    search = setting.search
-    recipe = Recipe(setting.network, setting.threat, search.attack, search.teacher_rate)
+def dns(setting: Setting, options: Options) -> Ticket:
+    program = Program(setting.network, setting.threat, options.attack, options.learning_rate)
     x, y = jnp.asarray(setting.dataset.train_x), jnp.asarray(setting.dataset.train_y)
-    steps = len(y) // search.batch
-    updates = search.epochs * steps // search.mask_every
-    kept = jnp.asarray(annealed(setting.network.kernel_shapes, setting.density, search.scope, updates, search.anneal))
+    steps = len(y) // options.batch
+    updates = options.epochs * steps // options.mask_every
+    kept = jnp.asarray(
+        annealed(setting.network.kernel_shapes, setting.density, options.scope, updates, options.anneal_share)
+    )
     attack_key = key(setting.seed, "dns", "attack")
 
     def advance(state: Surgery, epoch: int, start: int, stop: int) -> Surgery:
-        batches = shuffled_batches(setting.seed, epoch, len(y), search.batch)
+        batches = shuffled_batches(setting.seed, epoch, len(y), options.batch)
         here = jax.random.fold_in(attack_key, epoch)
-        return _advance(recipe, search.mask_every, kept, x, y, batches, here, state, epoch * steps, start, stop)
+        return _advance(program, options.mask_every, kept, x, y, batches, here, state, epoch * steps, start, stop)
 
-    measure = _measure(setting)
+    measure = _measure(setting, options)
 
     def close_epoch(state: Surgery, epoch: int) -> tuple[Surgery, Row]:
         row = measure(state.weights, state.mask) | {"changed": changed(state.mask, state.mask_before)}
         return state._replace(mask_before=state.mask), row | shares(state.mask)
 
     mask = select(magnitudes(setting.initial), kept[0])
-    optimiser = jax.jit(optax.adam(search.teacher_rate).init)(setting.initial)
+    optimiser = jax.jit(optax.adam(options.learning_rate).init)(setting.initial)
     state = Surgery(setting.initial, optimiser, mask, mask)
     first = {"epoch": 0.0, **measure(state.weights, mask), "changed": 0.0, **shares(mask)}
-    state, rows = run(Loop(search.epochs, steps, advance, close_epoch), state, setting.context)
+    state, rows = run(Loop(options.epochs, steps, advance, close_epoch), state, setting.watch)
     return Ticket(state.mask, [first, *rows], start=apply_mask(state.weights, state.mask))
 
 
-def _measure(setting: Setting) -> Callable[[Weights, Masks], Row]:
+def _measure(setting: Setting, options: Options) -> Callable[[Weights, Masks], Row]:
     """The distances from the dense network at its initial weights, as the curves of searches have them."""
     x, y = (part[:HELD_OUT_BATCHES] for part in setting.batches)
-    common = setting.network, setting.threat, setting.search.attack
+    common = setting.network, setting.threat, options.attack
     outputs, views = held_out_side(*common, setting.initial, x, y, setting.seed)
     return Gauge(*common, projected=True).on(Batches(x, y, outputs, views), setting.seed)
 
 
-@partial(jax.jit, static_argnames=("recipe", "mask_every"))
+@partial(jax.jit, static_argnames=("program", "mask_every"))
 def _advance(
-    recipe: Recipe,
+    program: Program,
     mask_every: int,
     kept: jax.Array,
     x: jax.Array,
@@ -81,16 +92,16 @@ def _advance(
     start: int,
     stop: int,
 ) -> Surgery:
-    optimiser = optax.adam(recipe.learning_rate)
+    optimiser = optax.adam(program.learning_rate)
 
     def step(number: int, state: Surgery) -> Surgery:
         batch_x, batch_y = x[batches[number]], y[batches[number]]
         pruned = apply_mask(state.weights, state.mask)
         here = jax.random.fold_in(attack_key, number)
-        moved = pgd(partial(recipe.network.apply, pruned), recipe.threat, recipe.attack, batch_x, batch_y, here)
+        moved = pgd(partial(program.network.apply, pruned), program.threat, program.attack, batch_x, batch_y, here)
 
         def loss(weights: Weights) -> jax.Array:
-            logits = recipe.network.apply(weights, moved)
+            logits = program.network.apply(weights, moved)
             return optax.softmax_cross_entropy_with_integer_labels(logits, batch_y).mean()
 
         gradient = jax.grad(loss)(pruned)  # at m⊙w, with respect to all of it
@@ -105,3 +116,6 @@ def _advance(
         return Surgery(weights, optimiser_state, mask, state.mask_before)
 
     return jax.lax.fori_loop(start, stop, step, state)
+
+
+METHOD = Method(dns, Options, gives_start=lambda options: True, flops=step_flops)

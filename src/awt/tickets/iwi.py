@@ -6,23 +6,34 @@ it is trained then: its result is dense, and is reported as such.
 
 import jax.numpy as jnp
 
-from awt.params import Retrain
+from awt.models.size import Problem
 from awt.tickets.masks import magnitudes, select
+from awt.tickets.method import Method
+from awt.tickets.searching import Searching, step_flops
 from awt.tickets.setting import Setting, Ticket
 from awt.training.adversarial import train
+from awt.training.cost import attack_passes
+from awt.training.options import Training
 
 
-def iwi(setting: Setting) -> Ticket:
-    search = setting.search
-    mask = select(magnitudes(setting.initial), setting.kept)
-    training = Retrain(
-        epochs=search.epochs, batch=search.batch, learning_rate=search.teacher_rate, attack=search.attack
+def iwi(setting: Setting, options: Searching) -> Ticket:
+    mask = select(magnitudes(setting.initial), setting.kept(options.scope))
+    training = Training(
+        epochs=options.epochs, batch=options.batch, learning_rate=options.learning_rate, attack=options.attack
     )
     small, _ = train(
-        setting.network, setting.initial, mask, setting.dataset, setting.threat, training, setting.seed, setting.context
+        setting.network, setting.initial, mask, setting.dataset, setting.threat, training, setting.seed, setting.watch
     )
     start = {
         name: {"kernel": jnp.where(mask[name], small[name]["kernel"], layer["kernel"]), "bias": small[name]["bias"]}
         for name, layer in setting.initial.items()
     }
     return Ticket(mask, start=start, trains_all=True)
+
+
+def flops(options: Searching, eps: float, problem: Problem) -> float:
+    validation = problem.counts["validation"] * (attack_passes(options.attack, eps) + 2)
+    return step_flops(options, eps, problem) + options.epochs * validation * problem.forward
+
+
+METHOD = Method(iwi, Searching, gives_start=lambda options: True, trains_all=True, flops=flops)

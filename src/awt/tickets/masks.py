@@ -10,8 +10,8 @@ import numpy as np
 
 from awt.errors import InputError
 from awt.keys import key
+from awt.loop import Row
 from awt.models.network import Masks, Network, Weights
-from awt.runtime.resume import Row
 
 Scope = Literal["layer", "global", "erk"]
 Shapes = Mapping[str, tuple[int, ...]]

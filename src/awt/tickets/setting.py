@@ -9,11 +9,11 @@ import numpy as np
 from awt.artifacts import Arrays
 from awt.attacks.ball import Ball
 from awt.data.dataset import Dataset
+from awt.loop import UNWATCHED, Row, Watch
 from awt.models.network import Masks, Network, Weights
-from awt.params import Search
-from awt.runtime import Context
-from awt.runtime.resume import Row
-from awt.tickets.masks import counts
+from awt.tickets.masks import Scope, counts
+
+NO_THREAT = Ball("linf", 0.0, (1.0,), clip=True)
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,17 @@ class Setting:
     initial: Weights
     density: float
     seed: int
-    search: Search  # the keys that the method reads, and no others: see awt.tickets.cells
-    threat: Ball
     dataset: Dataset
-    context: Context
+    threat: Ball = NO_THREAT
+    watch: Watch = UNWATCHED
     indices: np.ndarray | None = None  # of the fixed batches, [batches, n]
     teacher: Weights | None = None  # the dense network, trained a little way or not at all
     outputs: jax.Array | None = None  # of the teacher on its adversarial examples, by batch
     views: Arrays = field(default_factory=dict)  # of the teacher's kernel: search, held_out
     other: Masks | None = None  # the mask of another method
 
-    @property
-    def kept(self) -> jax.Array:
-        return jnp.asarray(counts(self.network.kernel_shapes, self.density, self.search.scope))
+    def kept(self, scope: Scope) -> jax.Array:
+        return jnp.asarray(counts(self.network.kernel_shapes, self.density, scope))
 
     @property
     def batches(self) -> tuple[jax.Array, jax.Array]:

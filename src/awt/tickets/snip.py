@@ -6,10 +6,16 @@ Where all scores of a layer are zero (no gradient reaches it), its first weight 
 import jax.numpy as jnp
 
 from awt.tickets.masks import select
-from awt.tickets.scores import kernels, mean_gradient
+from awt.tickets.method import Method
+from awt.tickets.scores import Scoring, kernels, mean_gradient, scoring_flops
 from awt.tickets.setting import Setting, Ticket
 
 
-def snip(setting: Setting) -> Ticket:
-    gradient, weights = mean_gradient(setting), kernels(setting.initial)
-    return Ticket(select({name: jnp.abs(weights[name] * gradient[name]) for name in weights}, setting.kept))
+def snip(setting: Setting, options: Scoring) -> Ticket:
+    gradient, weights = mean_gradient(setting, options), kernels(setting.initial)
+    return Ticket(
+        select({name: jnp.abs(weights[name] * gradient[name]) for name in weights}, setting.kept(options.scope))
+    )
+
+
+METHOD = Method(snip, Scoring, flops=scoring_flops(3))

@@ -11,14 +11,20 @@ import jax
 import jax.numpy as jnp
 
 from awt.models.network import Masks, Network
+from awt.options import options
 from awt.tickets.masks import in_rounds, select
+from awt.tickets.method import Method, Positive, Scoped
 from awt.tickets.scores import kernels
 from awt.tickets.setting import Setting, Ticket
 
 
-def synflow(setting: Setting) -> Ticket:
-    search = setting.search
-    kept = jnp.asarray(in_rounds(setting.network.kernel_shapes, setting.density, search.scope, search.rounds))
+@options
+class Options(Scoped):
+    rounds: Positive = 100  # prunings, each from the density before
+
+
+def synflow(setting: Setting, options: Options) -> Ticket:
+    kept = jnp.asarray(in_rounds(setting.network.kernel_shapes, setting.density, options.scope, options.rounds))
     sizes = {name: jnp.abs(kernel) / jnp.mean(jnp.abs(kernel)) for name, kernel in kernels(setting.initial).items()}
     return Ticket(_prune(setting.network, sizes, jnp.ones((1, *setting.dataset.shape)), kept))
 
@@ -39,3 +45,6 @@ def _prune(network: Network, sizes: Masks, x: jax.Array, kept: jax.Array) -> Mas
         return select(scores, kept[number])
 
     return jax.lax.fori_loop(0, len(kept), step, network.everything())
+
+
+METHOD = Method(synflow, Options, flops=lambda options, eps, problem: 3.0 * options.rounds * problem.forward)

@@ -6,7 +6,7 @@ for which it gets highest, then ℓ(f(x + r), y) (Robey et al., 2024).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,8 @@ import optax
 
 from awt.attacks.ball import Ball
 from awt.attacks.objectives import Logits, kl_divergence, objective
-from awt.attacks.pgd import ascend, pgd
+from awt.attacks.pgd import Attack, ascend, pgd
 from awt.models.network import Weights
-from awt.params import Attack
 
 Function = Callable[[Weights, jax.Array], jax.Array]  # weights, images -> logits
 
@@ -26,8 +25,8 @@ class Objective:
     """Hashable, as a part of what a training step is compiled for."""
 
     name: str
-    divergence: float  # trades: λ
-    smoothing: float
+    trades_weight: float  # λ
+    label_smoothing: float
 
     def attacked(
         self, logits: Logits, ball: Ball, attack: Attack, x: jax.Array, y: jax.Array, key: jax.Array
@@ -40,7 +39,7 @@ class Objective:
             return pgd(logits, ball, single, x, y, key, step=1.25 * ball.eps)
         if self.name == "trades":
             natural = jax.lax.stop_gradient(logits(x))
-            started = attack.model_copy(update={"random_start": True})  # at r = 0 the divergence has no slope
+            started = replace(attack, random_start=True)  # at r = 0 the divergence has no slope
             return ascend(lambda moved: kl_divergence(natural, logits(moved)), ball, started, x, key)
         if self.name == "beta":
             return _highest_margin(logits, ball, attack, x, y, key)
@@ -54,16 +53,16 @@ class Objective:
         if self.name != "trades":
             return self._cross_entropy(logits, y), logits
         natural = function(weights, x)
-        return self._cross_entropy(natural, y) + self.divergence * kl_divergence(natural, logits).mean(), logits
+        return self._cross_entropy(natural, y) + self.trades_weight * kl_divergence(natural, logits).mean(), logits
 
     def _cross_entropy(self, logits: jax.Array, y: jax.Array) -> jax.Array:
-        if self.smoothing == 0.0:
+        if self.label_smoothing == 0.0:
             return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
-        labels = optax.smooth_labels(jax.nn.one_hot(y, logits.shape[1]), self.smoothing)
+        labels = optax.smooth_labels(jax.nn.one_hot(y, logits.shape[1]), self.label_smoothing)
         return optax.softmax_cross_entropy(logits, labels).mean()
 
 
-PGD = Objective("pgd", divergence=6.0, smoothing=0.0)
+PGD = Objective("pgd", trades_weight=6.0, label_smoothing=0.0)
 
 
 def _highest_margin(

@@ -8,7 +8,9 @@ import ray
 
 from awt.errors import run
 from awt.params import Runtime
-from awt.runtime import Cell, Store, open_executor
+from awt.runtime.cell import Cell
+from awt.runtime.executor import open_executor
+from awt.runtime.store import Store
 
 
 def main() -> None:

@@ -18,7 +18,9 @@ from awt.kernels.service import compute
 from awt.kernels.tiles import Gram
 from awt.models.network import encode_mask, encode_weights
 from awt.params import Model, Runtime
-from awt.runtime import Source, Store, open_executor
+from awt.runtime.cell import Source
+from awt.runtime.executor import open_executor
+from awt.runtime.store import Store
 from awt.stage import publish
 
 DATA = {"shape": [4, 4, 1], "classes": 3}

@@ -7,7 +7,7 @@ from awt.lineage.cells import Cells
 from awt.lineage.graph import difference
 from awt.lineage.lock import Step
 from awt.lineage.snapshot import Snapshot
-from awt.runtime import Store
+from awt.runtime.store import Store
 
 SEEDS = (0, 1)
 

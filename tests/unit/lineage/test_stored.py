@@ -8,7 +8,8 @@ from awt.artifacts import encode_json, read_json, write
 from awt.lineage.cells import Made, Ticket, part
 from awt.lineage.edges import Status
 from awt.lineage.stored import check_cells, check_checkpoints
-from awt.runtime import Cell, Store
+from awt.runtime.cell import Cell
+from awt.runtime.store import Store
 from awt.runtime.cell import Surroundings, to_json
 from awt.runtime.seals import seal, seals
 

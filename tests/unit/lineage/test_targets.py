@@ -7,7 +7,7 @@ from awt.errors import InputError
 from awt.lineage.lock import Step
 from awt.lineage.snapshot import Snapshot
 from awt.lineage.targets import find
-from awt.runtime import Store
+from awt.runtime.store import Store
 
 METRICS = {"table": {"awt": {"0.1": {"natural": 0.9, "adversarial": 0.5, "autoattack": 0.4}}}}
 ATTACKS = {"autoattack": ["apgd-ce", "square"], "pgd100": ["pgd100"]}  # sorted, as files have them

@@ -15,7 +15,7 @@ from awt.models.compact import compact
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.models.zoo import build
 from awt.params import Model, Retrain
-from awt.runtime import Context
+from awt.runtime.context import Context
 from awt.training.adversarial import train
 
 SHAPES = {"mlp": [20, 15], "cnn": [6, 8, 12], "lenet": [6, 8, 12, 10]}

@@ -12,7 +12,8 @@ from awt.planning.ahead import Experiment
 from awt.planning.calibration import Rate, Tiles
 from awt.planning.forecast import Place, StageForecast, check_disk, check_memory, check_resources
 from awt.planning.outline import outline
-from awt.runtime import Store, open_executor
+from awt.runtime.executor import open_executor
+from awt.runtime.store import Store
 from awt.runtime.machines import Machine
 
 MACHINE = Machine(2, 0, 8e9)

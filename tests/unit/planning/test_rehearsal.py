@@ -2,7 +2,9 @@
 
 from awt.params import Runtime
 from awt.planning.rehearsal import rest
-from awt.runtime import Cell, Store, open_executor
+from awt.runtime.cell import Cell
+from awt.runtime.executor import open_executor
+from awt.runtime.store import Store
 
 
 def test_it_takes_its_time_and_returns_its_bytes(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from awt.planning.kernel_work import product_flops
 from awt.planning.outline import Outline
 from awt.planning.search_work import training_passes
 from awt.planning.size import size
-from awt.runtime import Source
+from awt.runtime.cell import Source
 from awt.tickets.cells import READS, mask_cell
 from awt.training.cells import retrain_cell
 

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # importlib mode finds no helper
 
 import report_inputs
 
-from awt.report import Inputs, build
+from awt.workflows.tickets.reporting import Findings, build
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,7 @@ def inputs() -> Inputs:
 
 
 @pytest.fixture(scope="session")
-def report(inputs: Inputs) -> dict[str, bytes]:
+def report(findings: Findings) -> dict[str, bytes]:
     return build(inputs)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from awt import params
-from awt.report import Inputs
+from awt.workflows.tickets.reporting import Inputs
 
 ROOT = Path(__file__).parents[3]
 METHODS = ("dense", "awt", "random", "magnitude")

@@ -7,10 +7,11 @@ import pytest
 import report_inputs
 
 from awt import params
-from awt.report import Inputs, canvas, diagnostics, figures, words
+from awt.report import canvas
+from awt.workflows.tickets.reporting import Inputs, diagnostics, figures, words
 
 
-def test_accuracy_draws_the_means(inputs: Inputs) -> None:
+def test_accuracy_draws_the_means(findings: Findings) -> None:
     (axes,) = figures.accuracy(inputs.results).axes
     runs = inputs.results.query("method == 'awt'").groupby("density")["adversarial"].mean()
     drawn = [line.get_ydata() for line in axes.get_lines() if len(line.get_ydata()) == len(runs)]
@@ -25,7 +26,7 @@ def test_accuracy_of_the_dense_network_alone() -> None:
     assert len(figures.retraining(made.retrain).axes) == 1
 
 
-def test_published_values_are_hollow_and_named_in_the_legend(inputs: Inputs) -> None:
+def test_published_values_are_hollow_and_named_in_the_legend(findings: Findings) -> None:
     published = [params.Published(method="awt", density=0.05, natural=0.9, adversarial=0.8)]
     figure = figures.accuracy(inputs.results, published)
     hollow = [line for line in figure.axes[0].get_lines() if line.get_markerfacecolor() == "white"]
@@ -36,14 +37,14 @@ def test_published_values_are_hollow_and_named_in_the_legend(inputs: Inputs) -> 
     assert with_it - without == {"published"}
 
 
-def test_dozens_of_methods_leave_room_for_the_axes(inputs: Inputs) -> None:
+def test_dozens_of_methods_leave_room_for_the_axes(findings: Findings) -> None:
     one = inputs.results.query("method == 'awt'")
     figure = figures.accuracy(pd.concat(one.assign(method=f"a_recipe_{number}") for number in range(48)))
     canvas.png(figure)  # matplotlib lays out while drawing, and warns where nothing is left
     assert figure.axes[0].get_window_extent().height > 0.3 * figure.get_window_extent().height
 
 
-def test_retraining_has_a_panel_per_density_with_dense_in_each(inputs: Inputs) -> None:
+def test_retraining_has_a_panel_per_density_with_dense_in_each(findings: Findings) -> None:
     panels = figures.retraining(inputs.retrain).axes
     assert [axes.get_title("left") for axes in panels] == [f"{density} % of the weights" for density in (20, 5, 2)]
     assert {len(axes.get_lines()) for axes in panels} == {4}
@@ -55,25 +56,25 @@ def test_many_densities_wrap_into_rows() -> None:
 
 
 @pytest.mark.parametrize("kernel", [np.nan, 0.0])
-def test_distances_without_a_kernel_distance(inputs: Inputs, kernel: float) -> None:
+def test_distances_without_a_kernel_distance(findings: Findings, kernel: float) -> None:
     search = inputs.search.assign(kernel_distance=kernel, kernel_distance_error=kernel)
     assert canvas.svg(diagnostics.distances(search), "d").startswith("<svg")
 
 
-def test_an_error_larger_than_its_distance_stays_on_the_log_scale(inputs: Inputs) -> None:
+def test_an_error_larger_than_its_distance_stays_on_the_log_scale(findings: Findings) -> None:
     search = inputs.search.assign(kernel_distance_error=10 * inputs.search["kernel_distance"])
     _, kernel = diagnostics.distances(search).axes
     assert kernel.get_yscale() == "log"
     assert kernel.get_ylim()[0] > 0.1 * search["kernel_distance"].min()
 
 
-def test_a_search_of_one_epoch(inputs: Inputs) -> None:
+def test_a_search_of_one_epoch(findings: Findings) -> None:
     search = inputs.search.query("epoch == 1")
     for draw in (diagnostics.distances, diagnostics.changes):
         assert canvas.svg(draw(search), "s").startswith("<svg")
 
 
-def test_layer_densities_are_means_over_seeds(inputs: Inputs) -> None:
+def test_layer_densities_are_means_over_seeds(findings: Findings) -> None:
     shares = diagnostics.layer_densities(inputs.masks)
     assert list(shares.columns) == list(report_inputs.LAYERS)
     of = [m["layers"]["dense_1"] for m in inputs.masks if (m["method"], m["density"]) == ("awt", 0.05)]
@@ -93,13 +94,13 @@ def test_methods_look_different() -> None:
     assert canvas.look("unheard_of") == canvas.look("unheard_of")
 
 
-def test_png_is_a_png_and_always_the_same(inputs: Inputs) -> None:
+def test_png_is_a_png_and_always_the_same(findings: Findings) -> None:
     first, second = (figures.png(figures.accuracy(inputs.results)) for _ in range(2))
     assert first.startswith(b"\x89PNG")
     assert first == second
 
 
-def test_drawing_leaves_matplotlib_as_it_was(inputs: Inputs) -> None:
+def test_drawing_leaves_matplotlib_as_it_was(findings: Findings) -> None:
     before = dict(matplotlib.rcParams)
     canvas.svg(figures.accuracy(inputs.results), "a")
     assert dict(matplotlib.rcParams) == before

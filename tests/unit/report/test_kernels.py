@@ -10,7 +10,8 @@ import pytest
 import report_inputs
 from matplotlib.axes import Axes
 
-from awt.report import Inputs, canvas, kernels, plates, words
+from awt.report import canvas
+from awt.workflows.tickets.reporting import Inputs, kernels, plates, words
 
 KEYS = ["method", "density", "when"]
 
@@ -19,13 +20,13 @@ def maps(figure_axes: list[Axes]) -> list[Axes]:
     return [axes for axes in figure_axes if axes.images]
 
 
-def test_the_sparsest_are_the_dense_network_and_the_lowest_density(inputs: Inputs) -> None:
+def test_the_sparsest_are_the_dense_network_and_the_lowest_density(findings: Findings) -> None:
     shown = kernels.sparsest(inputs.kernels)
     assert set(shown["method"]) == set(report_inputs.METHODS)
     assert set(shown["density"]) == {1.0, 0.02}
 
 
-def test_heat_maps_are_in_units_of_their_mean_diagonal_dense_first(inputs: Inputs) -> None:
+def test_heat_maps_are_in_units_of_their_mean_diagonal_dense_first(findings: Findings) -> None:
     shown = kernels.pictures(inputs.kernels, inputs.heatmaps)
     assert list(shown) == ["dense", "awt", "magnitude", "random"]
     for method, times in shown.items():
@@ -34,7 +35,7 @@ def test_heat_maps_are_in_units_of_their_mean_diagonal_dense_first(inputs: Input
         np.testing.assert_allclose(times["trained"], given / np.trace(given) * len(given), rtol=1e-6)
 
 
-def test_heat_maps_stand_initial_above_trained_with_borders_between_classes(inputs: Inputs) -> None:
+def test_heat_maps_stand_initial_above_trained_with_borders_between_classes(findings: Findings) -> None:
     shown = kernels.pictures(inputs.kernels, inputs.heatmaps)
     drawn = maps(kernels.heatmaps(shown, inputs.heatmaps["labels"]).axes)
     order = [(method, when) for when in ("initial", "trained") for method in shown]
@@ -44,7 +45,7 @@ def test_heat_maps_stand_initial_above_trained_with_borders_between_classes(inpu
     assert len({axes.images[0].get_clim() for axes in drawn}) == 1
 
 
-def test_many_methods_go_on_below(inputs: Inputs) -> None:
+def test_many_methods_go_on_below(findings: Findings) -> None:
     one = kernels.pictures(inputs.kernels, inputs.heatmaps)["dense"]
     figure = kernels.heatmaps({f"m{number}": one for number in range(6)}, inputs.heatmaps["labels"])
     assert len(maps(figure.axes)) == 12
@@ -52,7 +53,7 @@ def test_many_methods_go_on_below(inputs: Inputs) -> None:
 
 
 @pytest.mark.parametrize("fault", [0.0, np.nan])
-def test_a_kernel_without_a_diagonal_is_blank(inputs: Inputs, fault: float) -> None:
+def test_a_kernel_without_a_diagonal_is_blank(findings: Findings, fault: float) -> None:
     broken = {name: np.full_like(array, fault) for name, array in inputs.heatmaps.items() if name != "labels"}
     shown = kernels.pictures(inputs.kernels, {**inputs.heatmaps, **broken})
     figure = kernels.heatmaps(shown, inputs.heatmaps["labels"])
@@ -60,7 +61,7 @@ def test_a_kernel_without_a_diagonal_is_blank(inputs: Inputs, fault: float) -> N
     assert canvas.svg(figure, "h").startswith("<svg")
 
 
-def test_spectra_are_means_over_seeds(inputs: Inputs) -> None:
+def test_spectra_are_means_over_seeds(findings: Findings) -> None:
     (axes,) = kernels.spectra(inputs.spectra).axes
     assert len(axes.get_lines()) == 2 * len(report_inputs.METHODS)
     runs = inputs.spectra.query("method == 'random' and density == 0.02 and when == 'trained'")
@@ -68,7 +69,7 @@ def test_spectra_are_means_over_seeds(inputs: Inputs) -> None:
     assert any(np.allclose(line.get_ydata(), means) for line in axes.get_lines())
 
 
-def test_spectra_leave_out_what_a_log_scale_cannot_show(inputs: Inputs) -> None:
+def test_spectra_leave_out_what_a_log_scale_cannot_show(findings: Findings) -> None:
     spectra = inputs.spectra.assign(eigenvalue=inputs.spectra["eigenvalue"] - 10)
     (axes,) = kernels.spectra(spectra).axes
     for line in axes.get_lines():
@@ -76,7 +77,7 @@ def test_spectra_leave_out_what_a_log_scale_cannot_show(inputs: Inputs) -> None:
         assert np.asarray(line.get_xdata())[0] == 1
 
 
-def test_rotation_marks_every_density_and_the_start(inputs: Inputs) -> None:
+def test_rotation_marks_every_density_and_the_start(findings: Findings) -> None:
     turns = kernels.turns(inputs.kernels)
     (axes,) = kernels.rotation(turns).axes
     points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines() if len(line.get_xdata()) == 1}
@@ -85,13 +86,13 @@ def test_rotation_marks_every_density_and_the_start(inputs: Inputs) -> None:
     assert axes.get_thetamax() > np.degrees(turns["angle"].max())
 
 
-def test_a_kernel_that_shrank_stays_in_the_picture(inputs: Inputs) -> None:
+def test_a_kernel_that_shrank_stays_in_the_picture(findings: Findings) -> None:
     turns = kernels.turns(inputs.kernels.assign(radius=1e-3))
     (axes,) = kernels.rotation(turns).axes
     assert axes.get_rmin() < -3
 
 
-def test_table_rows_are_means_over_seeds_densest_first(inputs: Inputs) -> None:
+def test_table_rows_are_means_over_seeds_densest_first(findings: Findings) -> None:
     rows = kernels.summary(inputs.kernels)
     assert len(rows) == 2 * (1 + 3 * len(report_inputs.DENSITIES))
     assert list(rows["density"]) == sorted(rows["density"], reverse=True)
@@ -99,12 +100,12 @@ def test_table_rows_are_means_over_seeds_densest_first(inputs: Inputs) -> None:
     pd.testing.assert_frame_equal(rows.set_index(KEYS).sort_index(), expected.sort_index())
 
 
-def test_table_does_not_depend_on_the_order_of_rows(inputs: Inputs) -> None:
+def test_table_does_not_depend_on_the_order_of_rows(findings: Findings) -> None:
     shuffled = inputs.kernels.sample(frac=1, random_state=3)
     pd.testing.assert_frame_equal(kernels.summary(shuffled), kernels.summary(inputs.kernels), check_exact=True)
 
 
-def test_what_is_not_a_number_in_one_seed_shows_in_the_mean(inputs: Inputs) -> None:
+def test_what_is_not_a_number_in_one_seed_shows_in_the_mean(findings: Findings) -> None:
     broken = inputs.kernels.copy()
     row = broken.query("method == 'awt' and density == 0.02 and seed == 1 and when == 'trained'").index
     broken.loc[row, ["condition", "lambda_min", "alignment"]] = [math.inf, -2e-8, math.nan]
@@ -115,7 +116,7 @@ def test_what_is_not_a_number_in_one_seed_shows_in_the_mean(inputs: Inputs) -> N
     assert (cells[-3], cells[-2]) == ("–", "∞")
 
 
-def test_the_page_has_the_figures_and_the_table(html: str, inputs: Inputs) -> None:
+def test_the_page_has_the_figures_and_the_table(html: str, findings: Findings) -> None:
     (section,) = (part for part in html.split("<section>") if part.startswith("<h2>The kernels"))
     assert re.findall('<figure id="([a-z]+)"', section) == ["heatmaps", "spectra", "rotation"]
     for _, row in kernels.summary(inputs.kernels).iterrows():
@@ -131,7 +132,7 @@ def test_an_experiment_without_dense_and_with_one_seed() -> None:
     assert {kernels.cells(row)[3] for _, row in kernels.summary(made.kernels).iterrows()} == {"–"}
 
 
-def test_what_nothing_is_known_of_is_not_drawn(inputs: Inputs) -> None:
+def test_what_nothing_is_known_of_is_not_drawn(findings: Findings) -> None:
     unknown = inputs.kernels.assign(radius=math.nan, angle=math.nan)
     spectra = inputs.spectra.assign(eigenvalue=math.nan)
     labels = {"labels": inputs.heatmaps["labels"]}

@@ -14,7 +14,7 @@ import report_inputs
 
 from awt.errors import InputError
 from awt.params import Published, Report
-from awt.report import Inputs, build, published, table, words
+from awt.workflows.tickets.reporting import Findings, build, published, table, words
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -61,7 +61,7 @@ def small(methods: tuple[str, ...] = ("dense", "random"), name: str = "digits") 
     return report_inputs.make(methods, densities=(0.05,), seeds=(3,), validated=False, name=name)
 
 
-def page_of(inputs: Inputs) -> tuple[str, Page]:
+def page_of(findings: Findings) -> tuple[str, Page]:
     text = build(inputs)["index.html"].decode()
     return text, Page(text)
 
@@ -94,7 +94,7 @@ def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
     assert set(re.findall(r"url\((.)", html)) <= {"#"}
 
 
-def test_links_are_the_records_and_relative(html: str, inputs: Inputs) -> None:
+def test_links_are_the_records_and_relative(html: str, findings: Findings) -> None:
     links = [value for tag, name, value in Page(html).attributes if (tag, name) == ("a", "href")]
     assert links == list(inputs.records.values())
     assert not any(link.startswith(("/", "http")) for link in links)
@@ -117,7 +117,7 @@ def test_ids_are_unique_and_every_reference_has_one(html: str) -> None:
     assert used <= set(ids)
 
 
-def test_table_on_the_page_is_the_summary(html: str, inputs: Inputs) -> None:
+def test_table_on_the_page_is_the_summary(html: str, findings: Findings) -> None:
     rows = [list(table.cells(row)) for _, row in table.summary(inputs.results, inputs.kinds).iterrows()]
     shown = Page(html).rows
     assert shown[1 : 1 + len(rows)] == rows
@@ -128,7 +128,7 @@ def test_table_on_the_page_is_the_summary(html: str, inputs: Inputs) -> None:
     assert html.count("<strong>") == len(report_inputs.DENSITIES)
 
 
-def test_every_method_density_parameter_and_hash_appears(html: str, inputs: Inputs) -> None:
+def test_every_method_density_parameter_and_hash_appears(html: str, findings: Findings) -> None:
     cells = {cell for row in Page(html).rows for cell in row}
     assert set(report_inputs.METHODS) <= cells
     assert {"2 %", "5 %", "20 %", "100 %"} <= cells
@@ -137,7 +137,7 @@ def test_every_method_density_parameter_and_hash_appears(html: str, inputs: Inpu
     assert Page(html).tags["figure"] == 12
 
 
-def test_where_it_runs_does_not_show(inputs: Inputs, report: dict[str, bytes]) -> None:
+def test_where_it_runs_does_not_show(findings: Findings, report: dict[str, bytes]) -> None:
     params = inputs.params
     elsewhere = params.model_copy(
         update={
@@ -158,7 +158,7 @@ def test_names_are_escaped() -> None:
     assert ("a", "href", 'a"><b>.json') in page.attributes
 
 
-def test_flagged_networks_are_named(inputs: Inputs) -> None:
+def test_flagged_networks_are_named(findings: Findings) -> None:
     results = inputs.results.copy()
     results.loc[results["method"] == "random", "flags"] = "gradients are zero"
     text, _ = page_of(dataclasses.replace(inputs, results=results))
@@ -166,7 +166,7 @@ def test_flagged_networks_are_named(inputs: Inputs) -> None:
     assert "(gradients are zero)" in text
 
 
-def test_suites_in_words(html: str, inputs: Inputs) -> None:
+def test_suites_in_words(html: str, findings: Findings) -> None:
     assert "PGD-100; AutoAttack (apgd-ce, apgd-t, fab-t, square)" in html
     changed = inputs.params.evaluate.model_copy(
         update={"attacks": {"square": {"queries": 7}}, "suites": ("autoattack",)}
@@ -178,7 +178,7 @@ def test_data_in_words(html: str) -> None:
     assert "8 × 8 × 1 inputs, 10 classes; 1,293 train, 144 validation and 360 test points" in html
 
 
-def test_threat_in_words(html: str, inputs: Inputs) -> None:
+def test_threat_in_words(html: str, findings: Findings) -> None:
     assert "ℓ∞, ε = 0.1 pixel" in html
     threat = inputs.params.threat.model_copy(update={"eps": 0.3, "eps_unit": "std", "norm": "l2"})
     said = words.threat(threat, inputs.dataset["std"])

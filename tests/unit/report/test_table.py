@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from awt.report import Inputs, table
+from awt.workflows.tickets.reporting import Inputs, table
 
 KINDS = ("natural", "adversarial")
 
@@ -16,7 +16,7 @@ def frame(*rows: tuple[str, float, int, float, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).assign(points=100, trains_all=False, flags="")
 
 
-def test_numbers_are_those_of_the_results(inputs: Inputs) -> None:
+def test_numbers_are_those_of_the_results(findings: Findings) -> None:
     summary = table.summary(inputs.results)
     for _, row in summary.iterrows():
         runs = inputs.results.query("method == @row.method and density == @row.density")
@@ -43,7 +43,7 @@ def test_rows_are_densest_first_then_dense_then_by_name() -> None:
     assert order == [(1.0, "dense"), (1.0, "awt"), (0.5, "awt"), (0.1, "awt"), (0.1, "random")]
 
 
-def test_order_of_rows_does_not_matter(inputs: Inputs) -> None:
+def test_order_of_rows_does_not_matter(findings: Findings) -> None:
     shuffled = inputs.results.sample(frac=1, random_state=3)
     pd.testing.assert_frame_equal(table.summary(shuffled), table.summary(inputs.results), check_exact=True)
 
@@ -55,7 +55,7 @@ def test_one_seed_has_no_spread() -> None:
     assert "91.2" in table.text(summary)
 
 
-def test_text_is_aligned_and_in_percent(inputs: Inputs) -> None:
+def test_text_is_aligned_and_in_percent(findings: Findings) -> None:
     lines = table.text(table.summary(frame(("awt", 0.1, 0, 0.958, 0.8), ("awt", 0.1, 1, 0.964, 0.9)))).splitlines()
     assert "96.1 ± 0.4" in lines[1]
     assert "85.0 ± 7.1" in lines[1]
@@ -85,14 +85,14 @@ def test_a_flagged_network_is_marked() -> None:
     assert f"awt {table.MARK}" not in text
 
 
-def test_further_suites_have_columns(inputs: Inputs) -> None:
+def test_further_suites_have_columns(findings: Findings) -> None:
     assert inputs.kinds == ("natural", "adversarial", "autoattack")
     heads, first, *_ = table.text(table.summary(inputs.results, inputs.kinds)).splitlines()
     assert heads.split()[2:5] == list(inputs.kinds)
     assert "86.8 ± 0.3" in first
 
 
-def test_csv_reads_back_as_the_summary(report: dict[str, bytes], inputs: Inputs) -> None:
+def test_csv_reads_back_as_the_summary(report: dict[str, bytes], findings: Findings) -> None:
     read = list(csv.DictReader(io.StringIO(report["table.csv"].decode())))
     expected = table.summary(inputs.results, inputs.kinds)
     assert [row.pop("method") for row in read] == list(expected.pop("method"))

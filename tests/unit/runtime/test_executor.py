@@ -8,7 +8,9 @@ import pytest
 from awt.artifacts import encode_npy, encode_npz, write
 from awt.errors import InputError, WorkError
 from awt.params import Runtime
-from awt.runtime import Cell, Source, Store, open_executor
+from awt.runtime.cell import Cell, Source
+from awt.runtime.executor import open_executor
+from awt.runtime.store import Store
 from awt.runtime.context import StopFlag
 from awt.runtime.device import platform
 from awt.runtime.ray_cluster import check_reachable

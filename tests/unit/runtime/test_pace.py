@@ -1,6 +1,6 @@
 """Cells that lag behind their kin are found, once each."""
 
-from awt.runtime import Cell
+from awt.runtime.cell import Cell
 from awt.runtime.pace import Pace
 
 

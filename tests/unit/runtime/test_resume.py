@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from awt.errors import Interrupted, WorkError
-from awt.runtime import Context
+from awt.runtime.context import Context
 from awt.runtime.resume import Checkpoints, Loop, run
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from awt.errors import InputError
-from awt.runtime import Store
+from awt.runtime.store import Store
 
 KEY = "ab" + "0" * 62
 FILES = {"a.npz": b"first", "b.csv": b"second"}

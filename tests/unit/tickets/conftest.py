@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from awt.kernels.dense_side import dense_side, initial_weights, kernel_views
-from awt.runtime import Context
+from awt.runtime.context import Context
 from awt.tickets.cells import READS
 from awt.tickets.find import make_setting as make
 from awt.tickets.setting import Setting

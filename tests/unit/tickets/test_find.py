@@ -13,7 +13,7 @@ from awt import params
 from awt.artifacts import decode_json
 from awt.errors import InputError, WorkError
 from awt.models.network import decode_mask, decode_weights, encode_mask
-from awt.runtime import Context
+from awt.runtime.context import Context
 from awt.tickets import find
 from awt.tickets.cells import READS
 from awt.tickets.find import CURVE, find_mask

@@ -9,7 +9,7 @@ from awt.attacks.ball import Ball
 from awt.data.dataset import Dataset
 from awt.models.network import Masks, Network, Weights
 from awt.params import Retrain
-from awt.runtime import Context
+from awt.runtime.context import Context
 from awt.training.adversarial import train
 
 RETRAIN = {

@@ -1,0 +1,1 @@
+"""Workflows: a package each, with its parameters and one function a stage; and what runs any of them."""

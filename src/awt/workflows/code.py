@@ -1,0 +1,42 @@
+"""The first stage of every workflow: for each other one, the digest of the code behind it; and the effective parameters.
+
+DVC runs it always, for it takes no time, and has the other stages depend on what it writes: on a stage's digest and on
+the sections of parameters that the stage reads. So a late fix makes stale what it touches, and nothing else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from awt.artifacts import encode_json
+from awt.loading import references
+from awt.runtime.code import code_of, digest, is_own, named_in
+from awt.workflows.experiment import Experiment
+from awt.workflows.workflow import CODE, EFFECTIVE, Stage
+
+
+def settle(asked: Experiment) -> dict[str, bytes]:
+    """The files of the stage."""
+    values = asked.workflow.effective(asked.params)
+    digests = {stage.name: digest(stage_code(stage, values)) for stage in asked.workflow.stages}
+    return {CODE: encode_json(digests), EFFECTIVE: encode_json(values)}
+
+
+def stage_code(stage: Stage, effective: Mapping[str, Any]) -> dict[str, object]:
+    """The code of a stage: its driver's, that of the cells' functions that the driver names, and that which the
+    stage's parameters name."""
+    functions = {stage.run}
+    for module in code_of([stage.run]).modules:
+        if not module.endswith(".registry"):  # whose strings are choices of users, which parameters name
+            functions |= named_in(module)
+    named = {
+        name for key in stage.params for name in references(value_at(effective, key)) if is_own(name.partition(":")[0])
+    }
+    return code_of(functions | named).as_json()
+
+
+def value_at(values: Mapping[str, Any], key: str) -> Any:
+    """What a dotted key leads to."""
+    found: Any = values
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found

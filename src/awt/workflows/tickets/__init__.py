@@ -1,0 +1,1 @@
+"""The tickets workflow: find sparse networks, train them adversarially, attack them, compare them with the dense one."""

@@ -1,0 +1,249 @@
+"""The parameters of the tickets workflow; sections that the core defines are the core's own options."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt, Le, MinLen
+
+from awt.attacks import registry as attacks
+from awt.attacks.ball import Threat
+from awt.data.options import Data, Positive, Seed
+from awt.errors import InputError
+from awt.loading import is_reference
+from awt.models import registry as networks
+from awt.models.architecture import Model, architecture
+from awt.options import as_json, options
+from awt.params.checking import checked
+from awt.params.common import Common
+from awt.params.reading import merged
+from awt.tickets.method import Method, Needs, method
+from awt.tickets.registry import METHODS
+from awt.training.options import Training
+
+Density = Annotated[float, Gt(0), Le(1)]
+Share = Annotated[float, Ge(0), Le(1)]
+
+
+@options
+class Kernel:
+    reference_points: Positive = 128
+    tile_memory_gb: Annotated[float, Gt(0)] = 1.0
+    views_disk_gb: Annotated[float, Gt(0)] = 2.0
+
+
+@options
+class Tickets:
+    methods: Annotated[tuple[str, ...], MinLen(1)]
+    densities: Annotated[tuple[Density, ...], MinLen(1)]
+    shared: dict[str, Any] = field(default_factory=dict)
+    recipes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("methods", "densities"):
+            values = getattr(self, name)
+            if len(set(values)) != len(values):
+                raise ValueError(f"`{name}` names something twice: {list(values)}")
+
+
+@options
+class Evaluate:
+    points: Positive | None = None
+    chunk_points: Positive = 512
+    suites: Annotated[tuple[str, ...], MinLen(1)] = ("pgd100",)
+    attacks: dict[str, dict[str, Positive]] = field(default_factory=dict)
+    sanity_points: Annotated[int, Ge(0)] = 0
+    dynamics_points: Annotated[int, Ge(0)] = 0
+
+    def __post_init__(self) -> None:
+        if len(set(self.suites)) != len(self.suites):
+            raise ValueError(f"`suites` names something twice: {list(self.suites)}")
+
+    def attacked(self, points: int) -> int:
+        """How many of so many test points are attacked."""
+        return points if self.points is None else min(points, self.points)
+
+
+@options
+class Published:
+    """What others report of a method, as shares."""
+
+    method: str
+    density: Density
+    natural: Share | None = None
+    adversarial: Share | None = None
+    cosine: Annotated[float, Ge(-1), Le(1)] | None = None  # these two of the Gaussian mixture
+    robustness: Share | None = None
+
+
+@options
+class Report:
+    published: tuple[Published, ...] = ()
+    source: str = ""
+
+
+@options
+class Params(Common):
+    seeds: Annotated[tuple[Seed, ...], MinLen(1)]
+    data: Data
+    model: Model
+    threat: Threat
+    kernel: Kernel = Kernel()
+    tickets: Tickets
+    retrain: Training
+    evaluate: Evaluate = Evaluate()
+    report: Report = Report()
+
+    def __post_init__(self) -> None:
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"`seeds` names something twice: {list(self.seeds)}")
+        if self.retrain.keep_epoch == "best" and self.data.validation_share == 0:
+            raise ValueError(
+                "retrain.keep_epoch: best goes by robust validation accuracy: set data.validation_share above 0"
+            )
+        try:
+            networks.check(self.model)
+            attacks.check(self.evaluate.suites, self.evaluate.attacks)
+            _check_recipes(self.tickets)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+
+    def recipe(self, name: str) -> "Recipe":
+        return recipe(self.tickets, name)
+
+    @property
+    def recipes(self) -> "list[Recipe]":
+        """Those of the methods that are compared, in their order."""
+        return [recipe(self.tickets, name) for name in self.tickets.methods]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method with its options, under the name that tables have."""
+
+    name: str
+    reference: str  # module:name
+    method: Method
+    options: Any
+
+    @property
+    def needs(self) -> Needs:
+        return self.method.needs(self.options)
+
+    @property
+    def gives_start(self) -> bool:
+        return self.method.gives_start(self.options)
+
+    def threat(self, threat: Threat) -> Threat | None:
+        """What the search is attacked with: nothing, where the method looks at no points or at natural ones."""
+        adversarial = getattr(self.options, "adversarial", None)
+        if adversarial is None:
+            return None
+        return threat if adversarial else Threat(norm=threat.norm, eps=0.0, eps_unit=threat.eps_unit, clip=threat.clip)
+
+
+def recipe(tickets: Tickets, name: str) -> Recipe:
+    """The method that a name stands for: its own options, over the shared ones that it has, over its defaults."""
+    asked, own = _written(tickets, name, ())
+    if asked not in METHODS and not is_reference(asked):
+        known = [*METHODS, *tickets.recipes]
+        close = difflib.get_close_matches(str(asked), known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+        raise InputError(f"tickets: {asked!r} is neither a method, one of `recipes`, nor module:name; {hint}")
+    reference = METHODS.get(asked, asked)
+    found = method(reference)
+    has = set(getattr(found.options, "__dataclass_fields__", {}))
+    given = merged({key: value for key, value in tickets.shared.items() if key in has}, own)
+    where = f"tickets.recipes.{name}" if own else f"tickets: the method {name}"
+    return Recipe(name, reference, found, checked(found.options, given, where))
+
+
+def _written(tickets: Tickets, name: str, seen: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+    """The method that a recipe names, and its options as they are written: over those of the recipe it starts `from`."""
+    if name in seen:
+        raise InputError(f"tickets.recipes.{name}: `from` leads back to it")
+    own = dict(tickets.recipes.get(name, {}))
+    source, asked = own.pop("from", None), own.pop("method", None)
+    if source is None:
+        return asked or name, own
+    if source not in tickets.recipes:
+        raise InputError(f"tickets.recipes.{name}.from: {source!r} is none of {', '.join(tickets.recipes)}")
+    method_of_source, options_of_source = _written(tickets, source, (*seen, name))
+    return asked or method_of_source, merged(options_of_source, own)
+
+
+def _check_recipes(tickets: Tickets) -> None:
+    recipes = {name: recipe(tickets, name) for name in dict.fromkeys([*tickets.methods, *tickets.recipes])}
+    used = {key for one in recipes.values() for key in one.options.__dataclass_fields__}
+    for key in tickets.shared:
+        if key not in used and not any(key in method(one).options.__dataclass_fields__ for one in METHODS.values()):
+            raise InputError(f"tickets.shared.{key}: no method has such an option")
+    for name in tickets.methods:
+        other = recipes[name].needs.mask_of
+        if other is None:
+            continue
+        if other not in tickets.methods or recipes[other].needs.mask_of is not None:
+            raise InputError(
+                f"tickets.recipes.{name}: it takes after {other!r}, which is none of the methods that choose a mask"
+            )
+
+
+def effective(params: Params) -> dict[str, Any]:
+    """As stages depend on them: what a default or a short name decides is written out; how a run runs is left out."""
+    found: dict[str, Any] = as_json(params)
+    for name in ("root", "base", "workflow", "runtime"):
+        del found[name]
+    found["model"] = as_json(networks.resolved(params.model))
+    found["tickets"] = {
+        "densities": found["tickets"]["densities"],
+        "recipes": {one.name: {"method": one.reference, "options": as_json(one.options)} for one in params.recipes},
+    }
+    evaluate = params.evaluate
+    found["evaluate"]["suites"] = {
+        name: {
+            attack: dict(zip(("attack", "settings"), attacks.resolved(attack, evaluate.attacks.get(attack, {}))))
+            for attack in attacks.suite(name)
+        }
+        for name in evaluate.suites
+    }
+    return found
+
+
+def check_data(params: Params, described: Mapping[str, Any]) -> None:
+    """What parameters ask of the data that they will meet (dataset.json): found before hours of work, not after."""
+    points, shape = described["counts"]["train"], described["shape"]
+    asked = {"kernel.reference_points": params.kernel.reference_points, "retrain.batch": params.retrain.batch}
+    for one in params.recipes:
+        if hasattr(one.options, "batch"):
+            asked[f"batch of the method {one.name}"] = one.options.batch
+    for name, value in asked.items():
+        if value > points:
+            raise InputError(f"params.yaml: {name}: {value} is more than the {points} training points")
+    halvings = architecture(networks.resolved(params.model).name).halvings
+    if min(shape[:2]) < (least := 2**halvings):
+        raise InputError(
+            f"params.yaml: model.name: {params.model.name} pools {halvings} times and needs images of "
+            f"{least} x {least} at least, not {shape[0]} x {shape[1]}"
+        )
+    _check_disk(params, points, described["classes"])
+
+
+def _check_disk(params: Params, points: int, classes: int) -> None:
+    """The dense kernel's views must fit the budget: the whole tensor of 781 batches of CIFAR-100 would be 128 GB."""
+    budget = params.kernel.views_disk_gb
+    for one in params.recipes:
+        asked = one.needs.views
+        if asked is None or not asked.matched:
+            continue
+        row = one.options.batch * classes
+        views = {"full": row**2, "probe": asked.epochs * asked.probes * row, "residual": row, "diagonal": row}
+        size = {kind: 4e-9 * (points // one.options.batch) * numbers for kind, numbers in views.items()}
+        if size[asked.estimator] > budget:
+            others = [f"`estimator: {kind}` ({size[kind]:.3g} GB)" for kind in views if size[kind] <= budget]
+            fewer = "fewer probes" if asked.estimator == "probe" else "a smaller batch"
+            raise InputError(
+                f"params.yaml: tickets.recipes.{one.name}: estimator: {asked.estimator} stores "
+                f"{size[asked.estimator]:.3g} GB an initialisation, more than kernel.views_disk_gb: {budget:g}; "
+                f"choose {', '.join([*others, fewer])}, or raise it"
+            )
