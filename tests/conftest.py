@@ -26,30 +26,30 @@ os.environ["XLA_FLAGS"] = (
 )
 
 PROJECT = Path(__file__).parents[1]
-STAGES = ("prepare", "kernel", "mask", "retrain", "evaluate", "report")
+STAGES = ("code", "prepare", "kernel", "mask", "retrain", "evaluate", "report")
 
 TINY: dict[str, Any] = {
     "seeds": [0],
-    "data.limit": 256,
+    "data.train_limit": 256,
     "model.widths": [16],
-    "kernel.reference": 24,
-    "kernel.memory_gb": 6.0e-5,  # for several tiles
-    "search.methods": ["awt", "random", "dense"],
-    "search.densities": [0.1, 0.3],
-    "search.epochs": 24,
-    "search.batch": 32,
-    "search.mask_every": 10,
-    "search.teacher_epochs": 2,
-    "search.rewinds": 2,
-    "search.drop": 0.5,
-    "search.attack.steps": 2,
+    "kernel.reference_points": 24,
+    "kernel.tile_memory_gb": 6.0e-5,  # for several tiles
+    "tickets.methods": ["awt", "random", "dense"],
+    "tickets.densities": [0.1, 0.3],
+    "tickets.shared.epochs": 24,
+    "tickets.shared.batch": 32,
+    "tickets.shared.attack.steps": 2,
+    "tickets.recipes.awt.teacher_epochs": 2,
+    "tickets.recipes.awt.mask_every": 10,
+    "tickets.recipes.awt.rewind_rounds": 2,
+    "tickets.recipes.awt.drop_share": 0.5,
     "retrain.epochs": 24,
     "retrain.batch": 32,
     "retrain.attack.steps": 2,
-    "evaluate.chunk": 200,
+    "evaluate.chunk_points": 200,
     "evaluate.suites": ["pgd100"],
     "evaluate.attacks": {"pgd100": {"steps": 5}},
-    "evaluate.sanity": 0,
+    "evaluate.sanity_points": 0,
 }
 
 
@@ -90,6 +90,7 @@ class Workspace:
         return self.path / self.experiment
 
     def edit(self, values: dict[str, Any], file: str = "params.yaml") -> None:
+        """Sets keys, those that the file has and others: an experiment says only what differs from its base."""
         yaml = YAML(typ="safe", pure=True)
         path = self.folder / file
         raw = yaml.load(path)
@@ -97,7 +98,7 @@ class Workspace:
             *parents, last = dotted.split(".")
             section = raw
             for name in parents:
-                section = section[name]
+                section = section.setdefault(name, {})
             section[last] = value
         yaml.dump(raw, path)
 
@@ -162,12 +163,12 @@ class Workspace:
 
     def results(self) -> dict[str, str]:
         """Digests of every out but the run records."""
-        found = {}
+        digests = {}
         for top in ("artifacts", "report"):
             for path in sorted((self.folder / top).rglob("*")):
                 if path.is_file() and "records" not in path.parts and path.name != ".gitignore":
-                    found[str(path.relative_to(self.folder))] = sha256_file(path)
-        return found
+                    digests[str(path.relative_to(self.folder))] = sha256_file(path)
+        return digests
 
     @property
     def work(self) -> Path:
@@ -176,8 +177,8 @@ class Workspace:
 
     def checkpoints(self, cell: str = "*") -> list[Path]:
         """Finished checkpoints of unfinished cells (orbax names those in the making otherwise)."""
-        found = self.work.glob(f"{cell}/checkpoints/*/_CHECKPOINT_METADATA")
-        return [path.parent for path in found if path.parent.name.isdigit()]
+        marks = self.work.glob(f"{cell}/checkpoints/*/_CHECKPOINT_METADATA")
+        return [path.parent for path in marks if path.parent.name.isdigit()]
 
     def worker(self, label: str, process: subprocess.Popen[str]) -> tuple[int, str]:
         """The process that has begun to compute a cell, and the cell's key."""
