@@ -80,47 +80,50 @@ def ours_after_each(network: Any, weights: Any, ball: Any, x: Any, y: Any) -> Af
     import jax
     import numpy as np
 
-    from awt.attacks.battery import Model, begin, keys_of, strike
-    from awt.attacks.registry import attacker
-    from awt.params import SUITES
+    from awt.attacks.attacker import make
+    from awt.attacks.battery import Victim, begin, keys_of, strike
+    from awt.attacks.registry import resolved, suite
 
-    model, keys = Model(network, weights), keys_of(jax.random.PRNGKey(0), np.arange(len(y)))
-    outcome = begin(model, x, y)
+    victim, keys = Victim(network, weights), keys_of(jax.random.PRNGKey(0), np.arange(len(y)))
+    outcome = begin(victim, x, y)
     yield "natural", int(outcome.standing.sum())
-    for number, name in enumerate(SUITES["autoattack"]):
-        outcome = strike(model, ball, attacker(name, {}), number, x, y, keys, outcome)
+    for number, name in enumerate(suite("autoattack")):
+        outcome = strike(victim, ball, make(*resolved(name, {})), number, x, y, keys, outcome)
         yield name, int(outcome.standing.sum())
 
 
 def trained(name: str) -> tuple[Any, Any, Any, Any]:
     """The network, trained once and kept, with its data and ball."""
-    from awt.attacks.ball import ball
-    from awt.data import prepare
+    from awt.attacks.ball import Threat, ball
+    from awt.attacks.pgd import Attack
     from awt.data.dataset import decode
+    from awt.data.options import Data
+    from awt.data.prepare import prepare
+    from awt.models.architecture import Model, build
     from awt.models.network import decode_weights, encode_weights
-    from awt.models.zoo import build
-    from awt.params import Attack, Data, Model, Retrain, Threat
+    from awt.models.registry import resolved
     from awt.runtime.context import Context
     from awt.training.adversarial import train
+    from awt.training.options import Training
 
     recipe: Any = NETWORKS[name]
-    asked = {"root": None, "path": None, "sha256": None, "validation": 0, "test": 0.2, "limit": None, "seed": 0}
-    files = prepare(Data.of({"name": "mnist", **asked}), Path())
+    files = prepare(Data(name="mnist", validation_share=0.0), Path())
     dataset = decode(files["dataset.npz"], "dataset.npz")
-    network = build(Model(name=name, widths=recipe["widths"], init="glorot" if name == "mlp" else "he"), dataset)
+    model = Model(name=name, widths=tuple(recipe["widths"]), init="glorot" if name == "mlp" else "he")
+    network = build(resolved(model), dataset)
     threat = ball(Threat(norm="linf", eps=recipe["eps"], eps_unit=recipe["unit"], clip=True), dataset.std)
     kept = BENCH / f"{name}-{recipe['epochs']}.npz"
     if not kept.exists():
-        retrain = Retrain(
+        training = Training(
             epochs=recipe["epochs"],
             batch=64,
             learning_rate=1e-3,
-            warmup=recipe["warmup"],
+            warmup_share=recipe["warmup"],
             attack=Attack(steps=10, step_size=None, random_start=True),
         )
-        context = Context(BENCH / f"{name}-checkpoints", 60.0, lambda lines, progress: False)
+        watch = Context(BENCH / f"{name}-checkpoints", 60.0, lambda lines, progress: False)
         initial, mask = network.initialise(0), network.everything()
-        weights, _ = train(network, initial, mask, dataset, threat, retrain, 0, context)
+        weights, _ = train(network, initial, mask, dataset, threat, training, 0, watch)
         BENCH.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(encode_weights(weights))
     return network, decode_weights(kept.read_bytes(), str(kept)), dataset, threat

@@ -86,8 +86,9 @@ def compare(case: str, implementation: int, rounds: int) -> list[dict[str, Any]]
     from awt.kernels._neural_tangents import empirical_ntk
     from awt.kernels.estimators import Full, Masked, Probe, squared_distances
     from awt.kernels.exact import tangent_kernel
+    from awt.models.cnn import cnn
+    from awt.models.mlp import mlp
     from awt.models.network import Network
-    from awt.models.zoo import cnn, mlp
     from awt.runtime import memory
 
     memory.keep()  # as awt's processes do; the rival gains as well

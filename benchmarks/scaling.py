@@ -72,12 +72,12 @@ def cluster(cpus: int) -> Iterator[Any]:
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, "object_store_memory": 300 * 2**20})
     os.environ["RAY_ADDRESS"] = made.address
-    from awt.params import Runtime
     from awt.runtime.executor import open_executor
+    from awt.runtime.options import Runtime
     from awt.runtime.store import Store
 
     folder = Path(tempfile.mkdtemp())
-    executor = open_executor("scaling", Runtime(device="cpu"), Store(folder), "")
+    executor = open_executor("scaling", Runtime(device="cpu"), Store(folder))
     try:
         yield made, executor
     finally:

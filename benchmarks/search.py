@@ -73,13 +73,14 @@ def prepare(name: str, kind: str, attack_steps: int) -> tuple[Any, ...]:
     import optax
 
     from awt.attacks.ball import Ball
-    from awt.kernels.dense_side import batch_key
+    from awt.attacks.pgd import Attack
     from awt.kernels.estimators import Masked, estimator, residual
+    from awt.models.cnn import cnn
+    from awt.models.mlp import mlp
     from awt.models.network import Network
-    from awt.models.zoo import cnn, mlp
-    from awt.params import Attack
     from awt.runtime import memory
-    from awt.tickets.awt import Pressure, Recipe, Student, _advance
+    from awt.tickets.awt import Pressure, Program, Student, _advance
+    from awt.tickets.dense_side import batch_key
     from awt.tickets.distances import Batches
     from awt.tickets.masks import counts, magnitudes, select
 
@@ -97,7 +98,7 @@ def prepare(name: str, kind: str, attack_steps: int) -> tuple[Any, ...]:
     views = jnp.stack([chosen.views(dense, x[i], x[i], batch_key(key, i), directions[i]) for i in range(BATCHES)])
     threat = Ball("linf", 0.0924 if attack_steps else 0.0, (1.0,), clip=True)
     attack = Attack(steps=max(attack_steps, 1), step_size=None, random_start=True)
-    recipe = Recipe(
+    program = Program(
         network, threat, attack, 5e-4, 100, "squared", "frobenius", chosen, projected=True, match_kernel=True
     )
 
@@ -108,7 +109,7 @@ def prepare(name: str, kind: str, attack_steps: int) -> tuple[Any, ...]:
         pressure = Pressure(jnp.tile(kept, (1000, 1)), GAMMA, 1e-4 / density)
         order = jnp.arange(steps) % BATCHES
         batches = Batches(x, y, outputs, views)
-        return partial(_advance, recipe, pressure, batches, student, order, (key, key), 0, 0, steps)
+        return partial(_advance, program, pressure, batches, student, order, (key, key), 0, 0, steps)
 
     return network, weights, x[0], search
 

@@ -75,25 +75,25 @@ def ours(name: str, batch: int) -> Callable[[], Any]:
     import numpy as np
 
     from awt.attacks.ball import Ball
-    from awt.params import Attack
-    from awt.training.adversarial import Recipe, advance_epoch, start
+    from awt.attacks.pgd import Attack
+    from awt.training.adversarial import Program, advance_epoch, start
 
     network = network_of(name)
     weights, mask = network.initialise(0), network.everything()
     calls = CALLS[name]
     x, y = points(calls * batch)
-    recipe = Recipe(
+    program = Program(
         network, Ball("linf", EPS, (1.0,), True), Attack(steps=STEPS, step_size=None, random_start=True), 1e-3
     )
     return partial(
         advance_epoch,
-        recipe,
+        program,
         mask,
         jnp.asarray(x),
         jnp.asarray(y),
         np.arange(len(y)).reshape(calls, batch),
         jax.random.PRNGKey(0),
-        start(recipe, weights, mask),
+        start(program, weights, mask),
         0,
         calls,
     )
@@ -128,9 +128,10 @@ def matrix_product() -> Callable[[], Any]:
 
 
 def network_of(name: str) -> Any:
+    from awt.models.cnn import cnn
     from awt.models.layers import Normalise
+    from awt.models.mlp import mlp
     from awt.models.network import Network
-    from awt.models.zoo import cnn, mlp
 
     layers = mlp(SHAPE, (300, 100), 10, "glorot") if name == "mlp" else cnn(SHAPE, (32, 64, 1024), 10, "he")
     return Network((Normalise((0.13,), (0.31,)), *layers))

@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from awt import params
-from awt.data import data_root
+from awt.data.prepare import data_root
+from awt.workflows.experiment import experiment
 
 PIPELINES = Path(__file__).parent
 
@@ -24,7 +24,7 @@ def experiments() -> list[Path]:
 
 def missing(folder: Path) -> str | None:
     """The data that an experiment needs and that is not on this machine, where it would have to be fetched first."""
-    data = params.load(folder / "params.yaml").data
+    data = experiment(folder).params.data
     if data.name in ("digits", "gaussian", "npz"):
         return None
     place = data_root(data, PIPELINES.parent) / (data.path or data.name)

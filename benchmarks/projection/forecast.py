@@ -4,7 +4,6 @@ import json
 import math
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from projection.tiles import IMAGENET, MNIST, MODELS, network, tile_cells
@@ -69,17 +68,20 @@ def duration(seconds: float) -> str:
 def measure_rates(folder: str) -> dict[str, Any]:
     """Tiles of the side that 1 GB allows, in this process on one core, each beside a matrix product; operations as
     `awt plan` counts them."""
-    from awt.kernels.cells import PointSet, Request, Subject, plan_cell
-    from awt.params import Model, Runtime
+    from awt.models.architecture import Model
+    from awt.options import from_json
     from awt.runtime.cell import Source
     from awt.runtime.executor import open_executor
+    from awt.runtime.options import Runtime
     from awt.runtime.store import Store
+    from awt.services.gram import PointSet, Request, Subject, plan_cell
 
-    executor = open_executor("scaling", Runtime(executor="serial", device="cpu"), Store(Path(folder, "store")), "")
+    executor = open_executor("scaling", Runtime(executor="serial", device="cpu"), Store(Path(folder, "store")))
     found: dict[str, Any] = {"vgg16": {"flops": tile_flops(network("vgg16", IMAGENET), IMAGENET, GPU_TILE)}}
     products = []
     for name in ("mlp", "cnn"):
-        subject = Subject("dense", 1.0, 0, False, Model.of(MODELS[name]), MNIST, Source.of(Path(folder, f"{name}.npz")))
+        model, weights = from_json(Model, MODELS[name]), Source.of(Path(folder, f"{name}.npz"))
+        subject = Subject("dense", 1.0, 0, False, model, MNIST, weights)
         request = Request(subject, PointSet("train", POINTS, Source.of(Path(folder, "x.npy"))))
         [plan] = executor.run([plan_cell(request, 1.0)])
         side = json.loads(plan.read("plan.json"))["side"]
@@ -98,12 +100,11 @@ def measure_rates(folder: str) -> dict[str, Any]:
 
 
 def tile_flops(made: Any, data: dict[str, Any], side: int) -> float:
-    from awt.planning.facts import Facts
-    from awt.planning.kernel_work import factor_flops, pair_flops
-    from awt.planning.size import size
+    from awt.kernels.cost import factor_flops, pair_flops
+    from awt.models.size import Problem, size
 
-    facts: Any = Facts(SimpleNamespace(classes=data["classes"]), size(made, tuple(data["shape"])), 0.0)
-    return 2 * side * factor_flops(facts) + side**2 * pair_flops(facts, "trace", masked=False)
+    problem = Problem(size(made, tuple(data["shape"])), data["classes"], {})
+    return 2 * side * factor_flops(problem) + side**2 * pair_flops(problem, "trace", masked=False)
 
 
 def gemm_rate(side: int = 2048) -> float:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 MODELS: dict[str, dict[str, Any]] = {
-    "mlp": {"name": "mlp", "widths": [300, 100], "init": "glorot"},
-    "cnn": {"name": "cnn", "widths": [32, 64, 1024], "init": "he"},
-    "vgg16": {"name": "vgg16", "widths": [64, 128, 256, 512, 512], "init": "he"},
+    "mlp": {"name": "awt.models.mlp:MLP", "widths": [300, 100], "init": "glorot"},
+    "cnn": {"name": "awt.models.cnn:CNN", "widths": [32, 64, 1024], "init": "he"},
+    "vgg16": {"name": "awt.models.vgg16:VGG16", "widths": [64, 128, 256, 512, 512], "init": "he"},
 }
 MNIST = {"shape": [28, 28, 1], "classes": 10, "mean": [0.13], "std": [0.31]}
 IMAGENET = {"shape": [224, 224, 3], "classes": 10, "mean": [0.5] * 3, "std": [0.25] * 3}
@@ -15,12 +15,13 @@ IMAGENET = {"shape": [224, 224, 3], "classes": 10, "mean": [0.5] * 3, "std": [0.
 
 def tile_cells(folder: Path, name: str, side: int, count: int) -> list[Any]:
     """The first tiles of a traced Gram matrix of random points the size of MNIST's."""
-    from awt.kernels.cells import PointSet, Request, Subject, tile_cell
-    from awt.params import Model
+    from awt.models.architecture import Model
+    from awt.options import from_json
     from awt.runtime.cell import Source
+    from awt.services.gram import PointSet, Request, Subject, tile_cell
 
     weights, x = (Source.of(folder / file) for file in (f"{name}.npz", "x.npy"))
-    subject = Subject("dense", 1.0, 0, False, Model.of(MODELS[name]), MNIST, weights)
+    subject = Subject("dense", 1.0, 0, False, from_json(Model, MODELS[name]), MNIST, weights)
     request = Request(subject, PointSet("train", 4096, x))
     return [tile_cell(request, tile, side) for tile in islice(request.index(side).tiles(), count)]
 
@@ -41,7 +42,7 @@ def write_inputs(folder: str) -> str:
 
 def network(name: str, data: dict[str, Any]) -> Any:
     from awt.data.dataset import Description
-    from awt.models.zoo import build
-    from awt.params import Model
+    from awt.models.architecture import Model, build
+    from awt.options import from_json
 
-    return build(Model.of(MODELS[name]), Description.of(data))
+    return build(from_json(Model, MODELS[name]), Description.of(data))

@@ -41,7 +41,7 @@ def from_json(kind: Any, value: Any) -> Any:
         return tuple(from_json(first, one) for one in value)
     if typing.get_origin(kind) is dict:
         return {name: from_json(typing.get_args(kind)[1], one) for name, one in value.items()}
-    if dataclasses.is_dataclass(kind) and not dataclasses.is_dataclass(value):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and not dataclasses.is_dataclass(value):
         hints = typing.get_type_hints(kind)
         return kind(**{name: from_json(hints.get(name, Any), one) for name, one in value.items()})
     return value

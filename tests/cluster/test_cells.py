@@ -52,7 +52,7 @@ def test_code_that_changes_during_a_run_is_refused(trial, nodes, saw):
     nodes(num_cpus=1)
     done = trial.run([trial.cell("hold", "a")], meanwhile={"src/awt/trial.py": "def hold(*_): return {}"})
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "(trial.py differ)" in saw(done.stderr, f"{socket.gethostname()} has other code than the driver in ")
+    assert "(awt.trial differ)" in saw(done.stderr, f"{socket.gethostname()} has other code than the driver ")
 
 
 @pytest.mark.slow

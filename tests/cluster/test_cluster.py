@@ -15,7 +15,7 @@ def has_the_monitor(raylet):
 def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster, change, has_the_monitor, saw):
     change(workspace.path, "runtime/ray_executor.py", "UNSATISFIABLE_SECONDS = 30.0", "UNSATISFIABLE_SECONDS = 1.0")
     process = workspace.start(sys.executable, "stages/mask.py")
-    workspace.worker("mask awt 0.1", process)
+    workspace.worker("mask awt-0.1-", process)
     assert has_the_monitor(cluster.head_node)
     for node in list(cluster.worker_nodes):
         cluster.remove_node(node, allow_graceful=False)  # SIGKILL for each of its processes
@@ -30,7 +30,7 @@ def test_nodes_that_are_gone_for_good_end_the_run(workspace, cluster, change, ha
 def test_a_lost_node_is_survived(workspace, cluster, finished, change, raylet, has_the_monitor, saw):
     change(workspace.path, "runtime/worker.py", 'f"start {task.label}', 'f"start (the copy) {task.label}')
     process = workspace.start(sys.executable, "stages/mask.py")
-    worker, key = workspace.worker("mask awt 0.1", process)
+    worker, key = workspace.worker("mask awt-0.1-", process)
     assert has_the_monitor(cluster.head_node)  # where the driver is, however often a node is lost
     node = next(node for node in cluster.worker_nodes if raylet(node).pid == psutil.Process(worker).ppid())
     workspace.wait_for(lambda: workspace.checkpoints(key), process)

@@ -16,9 +16,10 @@ from awt.data.dataset import Description, decode_first
 from awt.kernels.diagnostics import largest
 from awt.kernels.exact import tangent_kernel
 from awt.kernels.tiles import Gram, as_matrix
+from awt.models.architecture import build
 from awt.models.network import decode_weights
-from awt.models.zoo import build
-from awt.params import load
+from awt.models.registry import resolved
+from awt.workflows.experiment import experiment
 
 COMMAND = (sys.executable, "-c", "from awt.commands.main import main; main()", "gram")
 GB = 10**9
@@ -92,7 +93,7 @@ def kernel_in_one_go(workspace, count):
     """Of the dense network at initialisation, on the first training points."""
     artifacts = workspace.folder / "artifacts"
     data = Description.of(read_json(artifacts / "data" / "dataset.json"))
-    network = build(load(workspace.folder / "params.yaml").model, data)
+    network = build(resolved(experiment(workspace.folder).params.model), data)
     weights = decode_weights((artifacts / "initial" / "seed-0.npz").read_bytes(), "seed-0.npz")
     x, _ = decode_first((artifacts / "data" / "dataset.npz").read_bytes(), "dataset.npz", "train", count)
     kernel = jax.jit(lambda weights, x: tangent_kernel(network, weights, x, x, shape="full"))  # no constants to fold
@@ -125,12 +126,12 @@ def test_a_gram_matrix_of_thousands_of_points_within_their_memory(fresh, cluster
         {
             "data.name": "mnist",
             "data.root": folder,
-            "data.limit": 4000,
+            "data.train_limit": 4000,
             "model.widths": [300, 100],
-            "kernel.memory_gb": 0.5,
-            "search.epochs": 1,
-            "search.rewinds": 1,
-            "search.attack.steps": 1,
+            "kernel.tile_memory_gb": 0.5,
+            "tickets.shared.epochs": 1,
+            "tickets.shared.attack.steps": 1,
+            "tickets.recipes.awt.rewind_rounds": 1,
         }
     )
     for stage in ("prepare", "kernel"):

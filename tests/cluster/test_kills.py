@@ -156,7 +156,7 @@ def test_a_killed_driver_is_taken_over_by_one_elsewhere(workspace, finished, cop
         assert "resumed at step" in elsewhere.log(key)
     assert elsewhere.results() == finished.results()
     elsewhere.command("rm", "-rf", ".awt")  # all is at the URL
-    label, [key] = "retrain awt 0.1 seed 0", workspace.keys("retrain awt 0.1")
+    label, [key] = "retrain awt-0.1-seed0", workspace.keys("retrain awt-0.1-")
     for command, told in (
         (["cells"], label),
         (["logs", label], "done after"),

@@ -8,20 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from awt.commands import main as cli
 from awt.artifacts import encode_npz, read_json, read_npz, sha256_file
+from awt.cells.retrain import retrain
+from awt.commands import main as cli
 from awt.errors import Interrupted
-from awt.runtime.context import Context
 from awt.runtime import context as runtime_context
 from awt.runtime.cell import from_json
-from awt.training.retrain import retrain
+from awt.runtime.context import Context
 
 TICKET = ("awt", "--density", "0.1")
 FILE = "artifacts/models/awt-0.1-seed0.npz"
 
 
 def awt_attack(workspace, *words):
-    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", "attack", *map(str, words))
+    return workspace.command(
+        sys.executable, "-c", "from awt.commands.main import main; main()", "attack", *map(str, words)
+    )
 
 
 def found(workspace, *words):
@@ -57,9 +59,9 @@ def test_by_default_it_is_the_evaluate_stage_s(workspace):
 def test_another_threat_and_suite_once(workspace):
     """The same network, by all its names, is attacked once; the figures add up."""
     asked = ("--suite", "quick", "--eps", "0.8", "--norm", "l2", "--points", "60")
-    cell = workspace.keys("retrain awt 0.1 seed 0")
+    cell = workspace.keys("retrain awt-0.1-seed0")
     first, *others = (
-        found(workspace, *words, *asked) for words in (TICKET, [FILE], [cell[0][:20]], ["retrain awt 0.1 seed 0"])
+        found(workspace, *words, *asked) for words in (TICKET, [FILE], [cell[0][:20]], ["retrain awt-0.1-seed0"])
     )
     assert first["cells"] == {"computed": 2, "reused": 0}
     assert first["threat"] == {"norm": "l2", "eps": 0.8, "eps_unit": "pixel", "clip": True}
@@ -84,11 +86,11 @@ def test_a_network_that_hides_its_gradients_is_not_believed(workspace):
     weights = read_npz(workspace.folder / FILE)
     huge = {name: np.float32(1e4) * array if name.startswith("dense2") else array for name, array in weights.items()}
     (workspace.folder / "huge.npz").write_bytes(encode_npz(huge))
-    workspace.edit({"evaluate.sanity": 40})
+    workspace.edit({"evaluate.sanity_points": 40})
     try:
         done = awt_attack(workspace, "huge.npz", "--points", "40")
     finally:
-        workspace.edit({"evaluate.sanity": 0})
+        workspace.edit({"evaluate.sanity_points": 0})
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("huge.npz\n")
     assert "\nnot to be believed: the cross-entropy's gradient vanishes" in done.stdout
@@ -97,7 +99,7 @@ def test_a_network_that_hides_its_gradients_is_not_believed(workspace):
 @pytest.fixture
 def checkpoints(workspace, monkeypatch):
     """The folder of the checkpoints of a retrain cell that was stopped when it had but to return its model."""
-    [key] = workspace.keys("retrain awt 0.1 seed 0")
+    [key] = workspace.keys("retrain awt-0.1-seed0")
     described = workspace.work / key / "cell.json"
     cell = from_json(read_json(described))
     folder = workspace.work / ("f" * 64) / "checkpoints"
@@ -116,11 +118,9 @@ def test_checkpoints(workspace, checkpoints, refused):
     for what in (checkpoints, step):
         whole = found(workspace, what)
         assert whole["network"]["sha256"] == sha256_file(workspace.folder / FILE)
-        assert (
-            whole["network"]["title"] == f"checkpoint {step.name} of retrain awt 0.1 seed 0: awt, density 0.1, seed 0"
-        )
+        assert whole["network"]["title"] == f"checkpoint {step.name} of retrain awt-0.1-seed0: awt, density 0.1, seed 0"
         assert whole["cells"]["computed"] == 0
-    assert "error: WHAT: retrain awt 0.1 seed 0 (ffffffffffff) is not finished" in refused(workspace, "ffff")
+    assert "error: WHAT: retrain awt-0.1-seed0 (ffffffffffff) is not finished" in refused(workspace, "ffff")
     (step / "state" / "manifest.ocdbt").write_bytes(b"not a manifest")
     assert "not a readable checkpoint" in refused(workspace, checkpoints)
     (checkpoints.parent / "cell.json").unlink()
@@ -153,17 +153,17 @@ MISTAKES = {
     "eps below 0": ([*TICKET, "--eps=-0.1"], "--eps: -0.1 is no size of a perturbation"),
     "too many points": ([*TICKET, "--points", "360"], "--points: 360 of the 359 test points"),
     "no points": ([*TICKET, "--points", "0"], "--points: 0 of the 359 test points"),
-    "another cell": (["mask awt 0.1 seed 0"], "WHAT: 'mask awt 0.1 seed 0' is neither"),
+    "another cell": (["mask awt-0.1-seed0"], "WHAT: 'mask awt-0.1-seed0' is neither"),
     "no file": (["lost.npz"], "lost.npz: no such file"),
     "no network": (["params.yaml"], "params.yaml: not a readable .npz"),
     "a corrupt file": (["corrupt.npz"], "corrupt.npz: not a readable .npz"),
     "another network": (
         ["other.npz"],
-        "cell evaluate other 1 seed 0 pgd100 points 0-200: model.npz: weights of another",
+        "cell evaluate other-1-seed0 pgd100 points 0-200: model.npz: weights of another",
     ),
     "another norm's attack": (
         [*TICKET, "--suite", "deepfool", "--norm", "l1", "--points", "9"],
-        "cell evaluate awt 0.1 seed 0 deepfool points 0-9: the attack deepfool is not defined for l1",
+        "cell evaluate awt-0.1-seed0 deepfool points 0-9: the attack deepfool is not defined for l1",
     ),
 }
 

@@ -9,21 +9,29 @@ import numpy as np
 import pytest
 
 PARAMETERS = {
-    "unknown key": ("mask", {"search.densitys": [0.1]}, "search.densitys: unknown key; did you mean `densities`?"),
-    "density 0": ("mask", {"search.densities": [0]}, "search.densities.0"),
-    "density 1.4": ("mask", {"search.densities": [0.1, 1.4]}, "search.densities.1"),
-    "density too low": ("mask", {"search.densities": [1e-6]}, "search.densities: 1e-06 keeps 0 weights"),
+    "unknown key": ("mask", {"tickets.densitys": [0.1]}, "tickets.densitys: unknown key; did you mean `densities`?"),
+    "another method's option": (
+        "mask",
+        {"tickets.recipes.random.gamma": 1},
+        "tickets.recipes.random.gamma: unknown key",
+    ),
+    "density 0": ("mask", {"tickets.densities": [0]}, "tickets.densities.0"),
+    "density 1.4": ("mask", {"tickets.densities": [0.1, 1.4]}, "tickets.densities.1"),
+    "density too low": ("mask", {"tickets.densities": [1e-6]}, "tickets.densities: 1e-06 keeps 0 weights"),
     "negative eps": ("kernel", {"threat.eps": -0.1}, "threat.eps"),
-    "unknown method": ("mask", {"search.methods": ["awtt"]}, "did you mean `awt`?"),
+    "unknown method": ("mask", {"tickets.methods": ["awtt"]}, "did you mean `awt`?"),
+    "a method that is not there": ("code", {"tickets.methods": ["mine:find"]}, "mine:find: there is no module 'mine'"),
+    "unknown workflow": ("mask", {"workflow": "ticket"}, "workflow: 'ticket' is none of tickets, nor module:name"),
+    "a base that is not there": ("mask", {"base": "pipelines/none"}, "base: pipelines/none has no params.yaml"),
     "not a number": ("retrain", {"retrain.learning_rate": float("nan")}, "retrain.learning_rate"),
     "retraining batch too large": ("mask", {"retrain.batch": 4096}, "retrain.batch: 4096"),
     "store at a URL whose package is not here": ("mask", {"runtime.store": "s3://bucket/store"}, "Install s3fs"),
-    "batch too large": ("kernel", {"search.batch": 4096}, "search.batch: 4096"),
-    "reference too large": ("kernel", {"kernel.reference": 4096}, "kernel.reference: 4096"),
+    "batch too large": ("kernel", {"tickets.shared.batch": 4096}, "batch of the method awt: 4096"),
+    "reference too large": ("kernel", {"kernel.reference_points": 4096}, "kernel.reference_points: 4096"),
     "missing GPU": ("kernel", {"runtime.device": "gpu"}, "runtime.device: gpu"),
     "store is a file": ("mask", {"runtime.store": "params.yaml"}, "runtime.store: params.yaml is a file"),
+    "root astray": ("mask", {"root": "src"}, "root: src is no folder that this experiment lies in"),
     "missing data file": ("prepare", {"data.name": "npz", "data.path": "absent.npz"}, "absent.npz"),
-    "root astray": ("mask", {"root": "src"}, "src/dvc.yaml is missing"),
 }
 
 
@@ -150,13 +158,12 @@ def test_missing_mnist(finished, copy_of):
     check(workspace, "prepare", "train-images-idx3-ubyte")
 
 
-def test_a_damaged_artifact(finished, copy_of):
+@pytest.mark.parametrize(("stage", "file"), [("retrain", "data/dataset.json"), ("report", "masks/index.json")])
+def test_a_damaged_artifact(finished, copy_of, stage, file):
     workspace = copy_of(finished)
-    path = workspace.folder / "artifacts" / "masks" / "index.json"
+    path = workspace.folder / "artifacts" / file
     path.write_text(path.read_text()[:-20])
-    done = workspace.stage("retrain")
-    assert done.returncode == 2
-    assert "artifacts/masks/index.json: not readable JSON" in done.stderr
+    check(workspace, stage, f"artifacts/{file}: not readable JSON")
 
 
 def test_a_missing_artifact(finished, copy_of):

@@ -3,6 +3,8 @@
 import json
 import sys
 
+from ruamel.yaml import YAML
+
 from awt.artifacts import read_json
 
 
@@ -12,20 +14,19 @@ def awt(workspace, *words):
 
 def test_cells_and_logs(finished):
     listed = awt(finished, "cells").stdout.splitlines()
-    assert len(listed) == sum(
-        len(finished.record(s)["cells"]["cells"]) for s in ("kernel", "mask", "retrain", "evaluate")
-    )
+    records = [finished.record(stage)["cells"]["cells"] for stage in ("kernel", "mask", "retrain", "evaluate")]
+    assert len(listed) == len({cell["key"] for cells in records for cell in cells})
     assert all(" done " in line for line in listed)
     key = listed[0].split()[0]
     shown = awt(finished, "logs", key)
     assert shown.returncode == 0
     assert "done after" in shown.stdout
-    assert "epoch=24" in awt(finished, "logs", "mask awt 0.1 seed 0").stdout
+    assert "epoch=24" in awt(finished, "logs", "mask awt-0.1-seed0").stdout
 
 
 def test_rerun_gives_the_same_bytes(finished, copy_of):
     workspace = copy_of(finished)
-    done = awt(workspace, "rerun", "retrain awt 0.1 seed 0", "--serial")
+    done = awt(workspace, "rerun", "retrain awt-0.1-seed0", "--serial")
     assert done.returncode == 0, done.stderr
     assert "same bytes as the store's result" in done.stdout
 
@@ -44,6 +45,9 @@ def test_mistakes(finished):
 def test_check(finished, copy_of):
     assert awt(finished, "check").returncode == 0
     workspace = copy_of(finished)
+    shown = YAML(typ="safe", pure=True).load(awt(workspace, "check", "--show").stdout)
+    effective = read_json(workspace.folder / "artifacts" / "params.json")
+    assert {name: shown[name] for name in effective} == effective
     workspace.edit({"threat.eps": -1})
     done = awt(workspace, "check")
     assert done.returncode == 2

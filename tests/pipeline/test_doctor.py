@@ -15,6 +15,7 @@ from awt.doctor.judge import Node, judge_node, judge_processors
 from awt.doctor.look import Place, look
 from awt.errors import run
 from awt.runtime.store import Store
+from awt.workflows.workflow import workflow
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def workspace(fresh, monkeypatch):
 
 def doctor(capsys, *words):
     """The exit code, and findings by check."""
-    arguments = parser().parse_args(["doctor", "--json", *words])
+    arguments = parser(["doctor"]).parse_args(["doctor", "--json", *words])
     capsys.readouterr()
     code = run(lambda: arguments.function(arguments))
     output = capsys.readouterr()
@@ -51,12 +52,13 @@ def test_a_repository_that_is_well(workspace, capsys):
         "params", "packages", "python", "git", "dvc", "data", "store", "code", "temporary", "cluster", "device",
         "memory", "resources",
     }  # fmt: skip
-    assert not [path for path in (workspace.path / ".awt").rglob("*") if path.is_file()]  # it leaves nothing behind
+    left = [path.name for path in (workspace.path / ".awt").rglob("*") if path.is_file()]
+    assert left == ["format"]  # of a store without cells
 
 
 def invalid_parameters(workspace, monkeypatch, tmp_path):
-    workspace.edit({"search.epochs": -1})
-    return "params", "search.epochs"
+    workspace.edit({"tickets.shared.epochs": -1})
+    return "params", "tickets.shared.epochs"
 
 
 def missing_data(workspace, monkeypatch, tmp_path):
@@ -116,8 +118,8 @@ def no_gpu(workspace, monkeypatch, tmp_path):
 
 
 def too_little_memory(workspace, monkeypatch, tmp_path):
-    workspace.edit({"kernel.memory_gb": 1.0e6})
-    return "memory", "lower kernel.memory_gb"
+    workspace.edit({"kernel.tile_memory_gb": 1.0e6})
+    return "memory", "lower kernel.tile_memory_gb"
 
 
 def other_version(workspace, monkeypatch, tmp_path):
@@ -208,6 +210,19 @@ def test_a_check_that_breaks_down_is_a_finding():
         Finding("git", "ok", "so far"),
         Finding("git", "FAIL", "RuntimeError: two lines"),
     ]
+
+
+def test_what_cells_compute_with_is_decisive_on_nodes():
+    """A node with another version of what is in cells' keys would refuse them; of other packages it is only said."""
+    packages = examine.decisive(workflow("tickets"))
+    assert packages >= {"jax", "jaxlib", "numpy", "optax", "neural-tangents", "scipy", "orbax-checkpoint"}
+    assert not packages & {"dvc", "ray", "pydantic", "matplotlib"}
+    own = look(examine.COMPARED)
+    for name, state in (("scipy", "FAIL"), ("ray", "warning")):
+        looks = {**own, "versions": own["versions"] | {name: "0.0.1"}}
+        node = Node("n", {}, looks, "", own["time"], own["time"])
+        [said] = [one for one in judge_node(node, own, None, packages) if one.check == "packages"]
+        assert (said.state, said.text.split(" (")[0]) == (state, f"{name} 0.0.1")
 
 
 def test_what_is_said_of_nodes(tmp_path, monkeypatch):

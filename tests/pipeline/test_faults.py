@@ -57,9 +57,9 @@ def test_workers_that_are_stopped_or_killed_are_replaced(finished, copy_of, saw)
     workspace.environment["AWT_EXECUTOR"] = "ray"
     workspace.edit(ALWAYS)
     process = workspace.start(sys.executable, "stages/retrain.py")
-    worker, stopped = workspace.worker("retrain awt 0.1", process)
+    worker, stopped = workspace.worker("retrain awt-0.1", process)
     os.kill(worker, signal.SIGTERM)
-    worker, killed = workspace.worker("retrain awt 0.3", process)
+    worker, killed = workspace.worker("retrain awt-0.3", process)
     workspace.wait_for(lambda: workspace.checkpoints(killed), process)
     os.kill(worker, signal.SIGKILL)
     output = workspace.output(process)
@@ -225,9 +225,9 @@ def test_serial_and_ray_give_the_same_bytes_for_convolutions(fresh):
             {
                 "model.name": "cnn",
                 "model.widths": [32, 64, 128],
-                "kernel.memory_gb": 0.1,
-                "search.methods": ["magnitude"],
-                "search.densities": [0.1],
+                "kernel.tile_memory_gb": 0.1,
+                "tickets.methods": ["magnitude"],
+                "tickets.densities": [0.1],
                 "retrain.epochs": 2,
                 "retrain.batch": 64,
                 "evaluate.attacks": {"pgd100": {"steps": 2}},

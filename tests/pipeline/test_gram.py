@@ -117,7 +117,7 @@ def test_mistakes(finished, refused, mistake):
 def test_too_little_memory(finished, copy_of):
     done = awt_gram(copy_of(finished), "--memory-gb", "1e-9", "--out", "never")
     assert done.returncode == 2
-    assert "kernel.memory_gb: 1e-09 is too little" in done.stderr
+    assert "kernel.tile_memory_gb: 1e-09 is too little" in done.stderr
     assert "Traceback" not in done.stderr
 
 

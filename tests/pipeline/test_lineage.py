@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from awt.commands import main as cli
 from awt.artifacts import encode_json, read_json, sha256_file, write
+from awt.commands import main as cli
 from awt.errors import run
 from awt.lineage.hashes import hash_file
-from awt.runtime.store import Store
 from awt.runtime.seals import seal
+from awt.runtime.store import Store
 
 NUMBER = "metrics.json:table.awt.0.1.adversarial"
 COMMIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam")
@@ -34,7 +34,7 @@ def ask(monkeypatch, capsys):
 
     def call(workspace, *words):
         monkeypatch.chdir(workspace.folder)
-        arguments = cli.parser().parse_args(["lineage", *words])
+        arguments = cli.parser(["lineage"]).parse_args(["lineage", *words])
         code = run(lambda: arguments.function(arguments))
         shown = capsys.readouterr()
         return code, shown.out, shown.err
@@ -55,6 +55,21 @@ def broken(ask):
         return bad
 
     return find
+
+
+def awt(workspace, *words):
+    """The command in a process of its own, which has the workspace's code and not that of this one."""
+    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", "lineage", *words)
+
+
+def change_code(path):
+    """A change that counts: comments do not."""
+    path.write_text(path.read_text() + "\n_ADDED = 0\n")
+
+
+def stages_run(workspace):
+    """Those that `dvc repro` runs."""
+    return re.findall(r"Running stage '(\w+)'", workspace.dvc("repro", "dvc.yaml"))
 
 
 def flip(path):
@@ -87,10 +102,10 @@ def test_a_number_is_traced_to_the_raw_data(locked, ask):
     ):
         assert part in out
     cells = re.findall(r"^  cell \w+ (.*?): computed", out, re.M)
-    assert cells[:3] == [f"evaluate awt 0.1 seed 0 pgd100 points {c}" for c in ("0-200", "200-359")] + [
-        "retrain awt 0.1 seed 0"
+    assert cells[:3] == [f"evaluate awt-0.1-seed0 pgd100 points {c}" for c in ("0-200", "200-359")] + [
+        "retrain awt-0.1-seed0"
     ]
-    assert set(cells[3:]) >= {"mask awt 0.1 seed 0", "initial weights seed 0"}
+    assert set(cells[3:]) >= {"mask awt-0.1-seed0", "initial weights seed0"}
     assert not any("0.3" in label or "random" in label for label in cells)
     assert "MODIFIED" not in out
     assert "dvc repro evaluate" in out
@@ -106,22 +121,20 @@ def test_numbers_of_the_report_have_answers(locked, ask):
                 )
                 assert found["value"] == columns[column]
                 assert found["sound"]
-                assert any(
-                    cell["label"] == f"retrain {method} {density} seed 0" for cell in found["steps"][1]["behind"]
-                )
+                assert any(cell["label"] == f"retrain {method}-{density}-seed0" for cell in found["steps"][1]["behind"])
 
 
 @pytest.mark.parametrize(
     ("target", "stage", "cell"),
     [
-        ("artifacts/masks/awt-0.1-seed0.npz", "mask", "mask awt 0.1 seed 0"),
-        ("artifacts/models/random-0.3-seed0.npz", "retrain", "retrain random 0.3 seed 0"),
-        ("artifacts/gram/seed-0/tile-000000-000000.npy", "kernel", "gram dense 1 seed 0 tile-000000-000000.npy"),
-        ("results.csv:awt.0.3.0.natural", "evaluate", "evaluate awt 0.3 seed 0 pgd100 points 0-200"),
-        ("kernels.csv:awt.0.3.0.trained.trace", "evaluate", "gram awt 0.3 seed 0 trained tile-000000-000000.npy"),
-        ("report/table.csv:awt.0.1.adversarial_mean", "report", "evaluate awt 0.1 seed 0 pgd100 points 0-200"),
+        ("artifacts/masks/awt-0.1-seed0.npz", "mask", "mask awt-0.1-seed0"),
+        ("artifacts/models/random-0.3-seed0.npz", "retrain", "retrain random-0.3-seed0"),
+        ("artifacts/gram/seed-0/tile-000000-000000.npy", "kernel", "gram dense-1-seed0 tile-000000-000000.npy"),
+        ("results.csv:awt.0.3.0.natural", "evaluate", "evaluate awt-0.3-seed0 pgd100 points 0-200"),
+        ("kernels.csv:awt.0.3.0.trained.trace", "evaluate", "gram awt-0.3-seed0 trained tile-000000-000000.npy"),
+        ("report/table.csv:awt.0.1.adversarial_mean", "report", "evaluate awt-0.1-seed0 pgd100 points 0-200"),
         ("report/index.html#1", "report", None),
-        ("mask awt 0.3 seed 0", "mask", "mask awt 0.3 seed 0"),
+        ("mask awt-0.3-seed0", "mask", "mask awt-0.3-seed0"),
     ],
 )
 def test_targets(locked, ask, target, stage, cell):
@@ -188,14 +201,14 @@ def test_a_flipped_bit_in_the_cache(locked, copy_of, broken):
 
 def test_a_flipped_bit_in_a_cell_of_the_store(locked, copy_of, broken):
     workspace = copy_of(locked)
-    [key] = workspace.keys("mask awt 0.1 seed 0")
+    [key] = workspace.keys("mask awt-0.1-seed0")
     flip(workspace.path / ".awt" / "store" / "cells" / key[:2] / key / "mask.npz")
-    assert broken(workspace) == [("mask", "cell", f"mask awt 0.1 seed 0 ({key[:12]})", "MODIFIED")]
+    assert broken(workspace) == [("mask", "cell", f"mask awt-0.1-seed0 ({key[:12]})", "MODIFIED")]
 
 
 def test_a_flipped_bit_in_a_checkpoint(locked, copy_of, broken):
     workspace = copy_of(locked)
-    [key] = workspace.keys("mask awt 0.1 seed 0")
+    [key] = workspace.keys("mask awt-0.1-seed0")
     store = Store(workspace.path / ".awt" / "store")
     write(store.checkpoints(key) / "5" / "state" / "array", b"some numbers")
     seal(store.checkpoints(key), 5)
@@ -226,8 +239,25 @@ def test_edited_parameters_and_source(locked, copy_of, broken):
     assert set(broken(workspace)) == {(stage, "parameter", name, "MODIFIED") for stage in ("evaluate", "retrain")}
     workspace.edit({"retrain.learning_rate": 3.0e-3})
     path = workspace.path / "src" / "awt" / "tickets" / "random.py"
-    path.write_text(path.read_text() + "# edited\n")
-    assert broken(workspace) == [("mask", "code", "src/awt/tickets", "MODIFIED")]
+    path.write_text(path.read_text() + "# a comment\n")
+    assert awt(workspace, NUMBER).returncode == 0
+    change_code(path)
+    done = awt(workspace, NUMBER, "--json")
+    assert done.returncode == 1
+    edges = [edge for edge in json.loads(done.stdout)["edges"] if edge["status"] != "OK"]
+    assert {(edge["kind"], edge["name"], edge["status"]) for edge in edges} == {
+        ("code", "src/awt/tickets/random.py", "MODIFIED")
+    }
+    # those that depend on the section `tickets`
+    assert [edge["stage"] for edge in edges] == ["evaluate", "retrain", "mask", "kernel"]
+
+
+def test_results_of_an_older_awt(locked, copy_of, ask):
+    workspace = copy_of(locked)
+    edit_record(workspace, "mask", format_version=1)
+    message = "error: artifacts/records/mask.json: recorded by awt 0.1: run `dvc repro` again\n"
+    assert ask(workspace, NUMBER) == (2, "", message)
+    assert ask(workspace, "--verify-all")[::2] == (2, message)
 
 
 def test_edited_dvc_lock(locked, copy_of, broken, ask):
@@ -308,17 +338,17 @@ def test_another_clone_has_results_and_lineage_from_the_remote(locked, copy_of, 
     assert (code, out.splitlines()[1:]) == (0, [])
     code, out, _ = ask(clone, NUMBER)
     assert code == 0
-    assert "retrain awt 0.1 seed 0: computed" in out
-    assert "mask awt 0.1 seed 0: computed" in out
+    assert "retrain awt-0.1-seed0: computed" in out
+    assert "mask awt-0.1-seed0: computed" in out
     assert "not in the store here" in out
-    assert "Running stage" not in clone.dvc("repro", "dvc.yaml")
+    assert stages_run(clone) == ["code"]
     assert clone.results() == locked.results()
 
 
 def test_differences_between_revisions_experiments_and_cells(locked, copy_of, ask):
     workspace = copy_of(locked)
-    path = workspace.path / "src" / "awt" / "report" / "words.py"
-    path.write_text(path.read_text() + "# another\n")
+    words = "src/awt/workflows/tickets/reporting/words.py"
+    change_code(workspace.path / words)
     assert workspace.command(*COMMIT, "reword the report").returncode == 0
     workspace.dvc("repro")
     assert workspace.command(*COMMIT, "report").returncode == 0
@@ -334,16 +364,16 @@ def test_differences_between_revisions_experiments_and_cells(locked, copy_of, as
     back = json.loads(ask(workspace, "--diff", table, f"HEAD~1:{table}", "--json")[1])
     assert [change["name"] for change in back["follows"]] == [change["name"] for change in found["follows"]]
     out = ask(workspace, "--diff", f"HEAD~3:{table}", f"HEAD~1:{table}")[1]
-    assert re.search(r"they part at:\n  code src/awt/report: .*\n    commit \w+ reword the report\n", out)
-    out = ask(workspace, "--diff", "mask awt 0.1 seed 0", "mask awt 0.3 seed 0")[1]
+    assert re.search(rf"they part at:\n  code {re.escape(words)}: .*\n    commit \w+ reword the report\n", out)
+    out = ask(workspace, "--diff", "mask awt-0.1-seed0", "mask awt-0.3-seed0")[1]
     assert (
-        "they part at:\n  parameter density of mask awt 0.1 seed 0 | density of mask awt 0.3 seed 0: 0.1 | 0.3\n" in out
+        "they part at:\n  parameter density of mask awt-0.1-seed0 | density of mask awt-0.3-seed0: 0.1 | 0.3\n" in out
     )
     assert "nothing differs" in ask(workspace, "--diff", NUMBER, f"HEAD~3:{NUMBER}")[1]
 
 
 def test_experiments_in_pipelines(locked, copy_of, ask):
-    """As if it had run there: paths to the code are other ones, all else is the same."""
+    """As if it had run there: paths to the scripts are other ones, all else is the same."""
     workspace = copy_of(locked)
     folder = workspace.path / "pipelines" / "same"
     for name in ("artifacts", "report"):
@@ -376,10 +406,13 @@ def test_a_number_before_and_after_a_change_and_after_going_back(locked, copy_of
     workspace.dvc("repro")
     found = json.loads(ask(workspace, "--diff", f"HEAD:{NUMBER}", NUMBER, "--json")[1])
     assert [change["name"] for change in found["first"]] == ["parameter retrain.epochs"]
-    assert [change["name"] for change in found["also"]] == ["parameter evaluate.attacks.pgd100.steps"]
+    assert [change["name"] for change in found["also"]] == [
+        "parameter evaluate.attacks.pgd100.steps",
+        "parameter evaluate.suites.pgd100.pgd100",  # the attack with all its settings
+    ]
     assert found["one"]["value"] != found["other"]["value"]
     workspace.edit({"retrain.epochs": 24, "evaluate.attacks.pgd100.steps": 5})
-    assert "Running stage" not in workspace.dvc("repro")  # records come back with the run cache
+    assert stages_run(workspace) == ["code"]  # records come back with the run cache
     assert ask(workspace, "--verify-all")[0] == 0
     assert workspace.record("evaluate") == locked.record("evaluate")
 
@@ -387,9 +420,9 @@ def test_a_number_before_and_after_a_change_and_after_going_back(locked, copy_of
 def test_impact(locked, ask):
     found = json.loads(ask(locked, "--impact", "artifacts/masks/awt-0.1-seed0.npz", "--json")[1])
     assert found["stages"] == ["retrain", "evaluate", "report"]
-    assert {cell["label"] for cell in found["cells"]} >= {"retrain awt 0.1 seed 0"}
+    assert {cell["label"] for cell in found["cells"]} >= {"retrain awt-0.1-seed0"}
     assert not any("0.3" in cell["label"] for cell in found["cells"])
-    assert json.loads(ask(locked, "--impact", "evaluate.chunk", "--json")[1])["stages"] == ["evaluate", "report"]
+    assert json.loads(ask(locked, "--impact", "evaluate.chunk_points", "--json")[1])["stages"] == ["evaluate", "report"]
     assert "stage mask" in ask(locked, "--impact", "src/awt/tickets/awt.py")[1]
     assert "nothing came from" in ask(locked, "--impact", "report/table.csv")[1]
 
@@ -444,8 +477,7 @@ def check_crate(folder, stages):
 @pytest.mark.slow
 def test_deep_computes_cells_again(locked, copy_of):
     workspace = copy_of(locked)
-    words = [sys.executable, "-c", "from awt.commands.main import main; main()", "lineage", "artifacts/initial/seed-0.npz"]
-    done = workspace.command(*words, "--deep", "--seed", "0")
+    done = awt(workspace, "artifacts/initial/seed-0.npz", "--deep", "--seed", "0")
     assert done.returncode == 0, done.stderr
-    assert "kernel: recomputed initial weights seed 0" in done.stdout
+    assert "kernel: recomputed initial weights seed0" in done.stdout
     assert "(the same bytes)" in done.stdout

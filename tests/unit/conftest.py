@@ -1,6 +1,8 @@
-"""What the numerical tests share: a tiny separable data set, tiny networks of it, and contexts that say nothing."""
+"""What the numerical tests share: a tiny separable data set, tiny networks of it, searches small enough to run whole,
+and watches that say nothing or stop again and again."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +12,64 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from awt import loop
 from awt.artifacts import encode_npz
+from awt.cells.dense import dense_side, initial_weights, views
+from awt.cells.retrain import retrain
 from awt.data.dataset import Dataset, Raw, arrays, decode
 from awt.data.split import Split
 from awt.errors import Interrupted
+from awt.loop import UNWATCHED
+from awt.models.architecture import Model, build
 from awt.models.network import Masks, Network, Weights
-from awt.models.zoo import build
-from awt.params import Model
-from awt.runtime import resume
-from awt.runtime.context import Context
+from awt.options import as_json, from_json
 from awt.runtime import context as runtime_context
+from awt.runtime.context import Context
+from awt.tickets.method import method
+from awt.tickets.registry import METHODS
+from awt.training.options import Training
 
 # the same examples everywhere: a run that fails can be had again
 settings.register_profile("same examples", derandomize=True, deadline=None)
 settings.load_profile("same examples")
 
 MODELS = {
-    "mlp": {"name": "mlp", "widths": [6, 5], "init": "glorot"},
-    "cnn": {"name": "cnn", "widths": [3, 4, 6], "init": "glorot"},
+    "mlp": {"name": "awt.models.mlp:MLP", "widths": [6, 5], "init": "glorot"},
+    "cnn": {"name": "awt.models.cnn:CNN", "widths": [3, 4, 6], "init": "glorot"},
 }
+ATTACK = {"steps": 2, "step_size": None, "random_start": True}
+SEARCH = {
+    "scope": "global",
+    "adversarial": True,
+    "attack": ATTACK,
+    "batch": 6,
+    "epochs": 4,
+    "learning_rate": 0.03,
+    "teacher_epochs": 0,
+    "teacher_rate": 0.01,
+    "target": "squared",
+    "gamma": 0.03,
+    "distance": "frobenius",
+    "estimator": "probe",
+    "probes": 2,
+    "projected": True,
+    "decay": 0.0001,
+    "initial_mask": "magnitude",
+    "rewind_rounds": 0,
+    "drop_share": 0.5,
+    "mask_every": 3,
+    "anneal_share": 0.0,
+    "start": "rewind",
+    "weights": "initial",
+    "score_batches": 3,
+    "rounds": 2,
+    "mask_of": "another",
+}
+EPS = 0.05
+
+
+def threat_of(eps: float) -> dict[str, Any]:
+    return {"norm": "linf", "eps": eps, "eps_unit": "pixel", "clip": True}
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +97,7 @@ def model() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def build_network(dataset: Dataset, model: Callable[..., dict[str, Any]]) -> Callable[..., Network]:
-    return lambda name, init="glorot": build(Model.of(model(name, init)), dataset)
+    return lambda name, init="glorot": build(from_json(Model, model(name, init)), dataset)
 
 
 @pytest.fixture(params=["mlp", "cnn"])
@@ -76,7 +117,7 @@ def random_weights() -> Callable[..., Weights]:
             parts = {"kernel": scale * rng.normal(size=shape), "bias": 0.3 * rng.normal(size=shape[-1])}
             return {name: jnp.asarray(part, jnp.float32) for name, part in parts.items()}
 
-        return {found.name: layer(found.kernel_shape, found.init) for found in network.weighted}
+        return {one.name: layer(one.kernel_shape, one.init) for one in network.weighted}
 
     return make
 
@@ -98,6 +139,51 @@ def uniform_points() -> Callable[..., jax.Array]:
     return make
 
 
+@pytest.fixture(scope="session")
+def training_section() -> dict[str, Any]:
+    """A training run small enough to be done whole in every test, as a cell has its options."""
+    return as_json(Training(epochs=3, batch=5, learning_rate=0.02)) | {"attack": ATTACK}
+
+
+@pytest.fixture(scope="session")
+def search_inputs(dataset_npz: bytes, model: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, bytes]]:
+    """The files that a search reads, by seed, ε, and what else decides the dense network's side."""
+    made: dict[tuple[Any, ...], dict[str, bytes]] = {}
+
+    def prepare(
+        seed: int = 0, eps: float = EPS, estimator: str = "probe", teacher_epochs: int = 0, name: str = "mlp"
+    ) -> dict[str, bytes]:
+        which = seed, eps, estimator, teacher_epochs, name
+        if which not in made:
+            params = SEARCH | {"model": model(name), "seed": seed, "threat": threat_of(eps), "estimator": estimator}
+            inputs: dict[str, bytes] = {"dataset": dataset_npz}
+            inputs["initial"] = inputs["teacher"] = initial_weights(params, inputs, UNWATCHED)["initial.npz"]
+            if teacher_epochs:
+                training = as_json(Training(epochs=teacher_epochs, batch=6, learning_rate=0.01)) | {"attack": ATTACK}
+                inputs["teacher"] = retrain(params | {"training": training}, inputs, UNWATCHED)["model.npz"]
+            inputs["dense"] = dense_side(params, inputs, UNWATCHED)["dense.npz"]
+            inputs["views"] = views(params | {"matched": True}, inputs, UNWATCHED)["views.npz"]
+            made[which] = inputs
+        return made[which]
+
+    return prepare
+
+
+@pytest.fixture(scope="session")
+def search_params(model: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """The parameters of a `find_mask` cell; keywords change the method's options."""
+
+    def build(
+        name: str = "awt", density: float = 0.3, seed: int = 0, eps: float = EPS, network: str = "mlp", **changes: Any
+    ) -> dict[str, Any]:
+        has = [field.name for field in fields(method(METHODS[name]).options)]
+        values = {key: (SEARCH | changes)[key] for key in has if key in SEARCH | changes}
+        cell = {"method": METHODS[name], "density": density, "seed": seed, "model": model(network), "options": values}
+        return cell | ({"threat": threat_of(eps)} if "adversarial" in values else {})
+
+    return build
+
+
 @pytest.fixture
 def quiet(tmp_path: Path) -> Context:
     """A context without checkpoints that nobody asks to stop."""
@@ -108,7 +194,7 @@ def quiet(tmp_path: Path) -> Context:
 def stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, int]]:
     """Runs work whose context asks for a stop at its n-th report, anew until it ends; returns also the stops."""
     monkeypatch.setattr(runtime_context, "REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(resume, "PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "PIECE_SECONDS", 0.0)
 
     def run(work: Callable[[Context], Any], reports: int) -> tuple[Any, int]:
         stops = 0
@@ -119,9 +205,12 @@ def stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
                 seen.append(progress)
                 return len(seen) >= reports
 
+            context = Context(tmp_path / f"stopped-{reports}", 1e9, report)
             try:
-                return work(Context(tmp_path / f"stopped-{reports}", 1e9, report)), stops
+                return work(context), stops
             except Interrupted:
                 stops += 1
+            finally:
+                context.close()
 
     return run

@@ -49,6 +49,10 @@ class Apgd:
     def tries(self, classes: int) -> list[int | None]:
         return in_turn(self.targets, self.restarts, classes)
 
+    def passes(self, classes: int) -> float:
+        """What a try costs: passes through the network, or back to its input."""
+        return 2 * (self.steps + 1)
+
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         x, y = points.x, points.y
         towards = points.target if self.targets else None

@@ -13,7 +13,8 @@ from awt.attacks.ball import Ball
 from awt.attacks.objectives import fooled
 from awt.attacks.outcome import NATURAL, STANDING, Outcome
 from awt.errors import InputError
-from awt.models.network import Network, Weights
+from awt.models.compact import compact
+from awt.models.network import Network, Weights, nonzero
 
 Report = Callable[[str, int, int, int], None]  # the attack, its try, of how many, points still standing
 
@@ -25,6 +26,12 @@ class Victim:
     network: Network
     weights: Weights
     surrogate: "Victim | None" = None
+
+    @classmethod
+    def narrow(cls, network: Network, weights: Weights) -> "Victim":
+        """Leaves out units that zeros cut off, but no pixels: attacks may move those that the network does not see."""
+        reduced = compact(network, weights, nonzero(weights), pixels=False)
+        return cls(reduced.network, reduced.weights(weights))
 
 
 def begin(victim: Victim, x: np.ndarray, y: np.ndarray) -> Outcome:

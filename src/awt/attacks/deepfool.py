@@ -23,6 +23,10 @@ class DeepFool:
     def tries(self, classes: int) -> list[int | None]:
         return in_turn(0, 1, classes)
 
+    def passes(self, classes: int) -> float:
+        """What a try costs: passes through the network, or back to its input."""
+        return (classes + 2) * self.steps
+
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         clean, y = points.x, points.y
         classes = jax.eval_shape(logits, clean).shape[1]

@@ -28,6 +28,15 @@ class Fab:
     def tries(self, classes: int) -> list[int | None]:
         return in_turn(self.targets, 1, classes)
 
+    def passes(self, classes: int) -> float:
+        """What a try costs: passes through the network, or back to its input."""
+        return 3 * self.steps
+
+    @property
+    def beside(self) -> float:
+        """What a try costs beside its passes: operations by pixel, of its searches along the box (measured)."""
+        return 1200.0 * self.steps
+
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         clean, y = points.x, points.y
         difference = objective("margin", y, points.target)

@@ -18,7 +18,7 @@ from awt.options import options
 
 @options
 class Attack:
-    """Projected gradient descent as training and searches use it; `step_size` in the threat's unit, none: 2.5 ε/steps."""
+    """PGD as training and searches use it; `step_size` in the threat's unit, none: 2.5 ε/steps."""
 
     steps: Annotated[int, Ge(1)] = 10
     step_size: Annotated[float, Gt(0)] | None = None
@@ -92,6 +92,10 @@ class Pgd:
 
     def tries(self, classes: int) -> list[int | None]:
         return in_turn(self.targets, self.restarts, classes)
+
+    def passes(self, classes: int) -> float:
+        """What a try costs: passes through the network, or back to its input."""
+        return 2 * self.steps + 1
 
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         x, y = points.x, points.y

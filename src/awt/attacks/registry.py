@@ -60,16 +60,19 @@ def resolved(name: str, changes: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     return known.attack, dataclasses.asdict(made) if dataclasses.is_dataclass(made) else dict(changes)
 
 
-def check(names: tuple[str, ...], changes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuses names of suites and attacks, and changes of attacks' settings, that are not known."""
+def check(names: tuple[str, ...], changes: Mapping[str, Mapping[str, Any]], section: str = "evaluate.") -> None:
+    """Refuses names of suites and attacks, and changes of attacks' settings, that are not known.
+
+    `section` is what errors name them by.
+    """
     for where, given, known in (("suites", names, (*SUITES, *ATTACKS)), ("attacks", tuple(changes), tuple(ATTACKS))):
         for name in given:
             if name not in known and not is_reference(name):
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(dict.fromkeys(known))}"
-                raise InputError(f"evaluate.{where}: {name!r} is neither a suite nor an attack; {hint}")
+                raise InputError(f"{section}{where}: {name!r} is neither a suite nor an attack; {hint}")
     for name, settings in changes.items():
         allowed = ATTACKS[name].may_set if name in ATTACKS else tuple(settings)
         for key in settings:
             if key not in allowed:
-                raise InputError(f"evaluate.attacks.{name}.{key}: unknown key; allowed: {', '.join(allowed) or 'none'}")
+                raise InputError(f"{section}attacks.{name}.{key}: unknown key; allowed: {', '.join(allowed) or 'none'}")

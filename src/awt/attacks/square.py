@@ -34,6 +34,15 @@ class Square:
     def tries(self, classes: int) -> list[int | None]:
         return in_turn(0, self.restarts, classes)
 
+    def passes(self, classes: int) -> float:
+        """What a try costs: passes through the network, or back to its input."""
+        return self.queries
+
+    @property
+    def beside(self) -> float:
+        """What a try costs beside its passes: operations by pixel, of its random numbers (measured)."""
+        return 400.0 * self.queries
+
     def __call__(self, logits: Logits, ball: Ball, points: Points) -> jax.Array:
         x, y = points.x, points.y
         propose = _stripes_and_squares if ball.norm == "linf" else _bumps

@@ -18,7 +18,8 @@ from awt.options import from_json
 
 
 def attack(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch) -> dict[str, bytes]:
-    """Cell: by point the label, which attack of the suite broke it, and the perturbation's size."""
+    """Cell: by point the label, which attack of the suite broke it, and the perturbation's size. Where they are to be
+    kept, also the images that this attack broke points with."""
     dataset = decode(inputs["dataset"], "dataset.npz")
     victim = narrow_victim(params["model"], dataset, inputs["model"])
     start, stop = params["points"]
@@ -31,7 +32,7 @@ def attack(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch
         watch.check_stop()
         watch.progress(turn, turns, standing=standing)
 
-    found = strike(
+    outcome = strike(
         victim,
         ball(from_json(Threat, params["threat"]), dataset.std),
         attacker,
@@ -45,10 +46,15 @@ def attack(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch
     arrays = {
         "point": np.arange(start, stop, dtype=np.int32),
         "label": np.asarray(y, np.int32),
-        "by": np.asarray(found.by, np.int8),
-        "size": np.asarray(found.size, np.float32),
+        "by": np.asarray(outcome.by, np.int8),
+        "size": np.asarray(outcome.size, np.float32),
     }
-    return {"points.npz": encode_npz(arrays)}
+    files = {"points.npz": encode_npz(arrays)}
+    if params.get("keep_examples"):
+        own = np.flatnonzero(outcome.by == params["number"])
+        examples = {"point": arrays["point"][own], "label": arrays["label"][own], "x": outcome.moved[own]}
+        files["examples.npz"] = encode_npz(examples)
+    return files
 
 
 def _before(inputs: Mapping[str, Buffer], victim: Victim, dataset: Dataset, chunk: slice) -> Outcome:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from awt.artifacts import Buffer, encode_json, encode_npy, view_npy
-from awt.cells.points import padded, subject
+from awt.attacks.examples import padded
+from awt.cells.points import subject
 from awt.data.dataset import Description
 from awt.errors import InputError, WorkError
 from awt.kernels.exact import tangent_kernel
@@ -67,7 +68,7 @@ def plan(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch) 
         watch.log(f"a side of {side} takes {needed(side)} bytes")
         if side == 1:
             raise InputError(
-                f"kernel.memory_gb: {params['memory_gb']:g} is too little: even a tile of a single pair of points "
+                f"kernel.tile_memory_gb: {params['memory_gb']:g} is too little: even a tile of a single pair of points "
                 f"takes {needed(1) / 2**30:.2g}"
             )
         side = min(side - 1, max(1, _rounded(math.floor(side * math.sqrt(budget / needed(side))))))

@@ -10,14 +10,12 @@ import pandas as pd
 from awt.artifacts import FORMAT_VERSION, Buffer, decode_npz, encode_csv, encode_json
 from awt.attacks.ball import Threat, ball
 from awt.data.dataset import decode
-from awt.errors import WorkError
 from awt.loop import Watch
 from awt.models.architecture import Model, build
 from awt.models.network import Masks, decode_mask, decode_weights, encode_mask, encode_weights
 from awt.options import from_json
 from awt.tickets.dense_side import partition
-from awt.tickets.masks import total_kept
-from awt.tickets.method import Method, method
+from awt.tickets.method import find, method
 from awt.tickets.setting import NO_THREAT, Setting, Ticket
 
 CURVE = ["epoch", "accuracy", "target_distance", "kernel_distance", "kernel_distance_error", "changed", "kept"]
@@ -29,10 +27,8 @@ def find_mask(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Wa
     asked = method(params["method"])
     options = from_json(asked.options, params["options"])
     setting = make_setting(params, inputs, getattr(options, "batch", None), watch)
-    ticket = asked.find(setting, options)
-    about = describe(ticket)
-    _check(about, ticket, asked, options, setting)
-    about |= {name: params[name] for name in ("density", "seed")}
+    ticket = find(asked, setting, options)
+    about = describe(ticket) | {name: params[name] for name in ("density", "seed")}
     columns = [*CURVE, *(f"kept {name}" for name in sorted(ticket.mask))]
     files = {
         "mask.npz": encode_mask(ticket.mask),
@@ -76,13 +72,3 @@ def describe(ticket: Ticket) -> dict[str, Any]:
 
 def _counts(mask: Masks) -> dict[str, dict[str, int]]:
     return {name: {"kept": int(np.sum(np.asarray(kept))), "size": int(kept.size)} for name, kept in mask.items()}
-
-
-def _check(about: dict[str, Any], ticket: Ticket, asked: Method, options: Any, setting: Setting) -> None:
-    """A mask of another density would make its comparisons worthless: refuse it here, whoever made it."""
-    wanted = total_kept(setting.network.kernel_shapes, setting.density)
-    empty = [name for name, layer in about["layers"].items() if layer["kept"] == 0]
-    if about["kept"] != wanted or empty:
-        raise WorkError(f"mask keeps {about['kept']} weights instead of {wanted}; empty layers: {empty or 'none'}")
-    if (ticket.start is not None) != asked.gives_start(options) or ticket.trains_all != asked.trains_all:
-        raise WorkError("the ticket's start is not what its Method says (gives_start, trains_all)")

@@ -3,21 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import jax
-import numpy as np
-
 from awt.artifacts import Buffer, encode_npy, view_npy
 from awt.attacks.ball import Threat, ball
-from awt.attacks.pgd import Attack, attacked
+from awt.attacks.examples import ATTACKED_AT_ONCE, attacked_points
+from awt.attacks.pgd import Attack
 from awt.data.dataset import Description, decode_first
 from awt.errors import InputError
-from awt.keys import key
 from awt.loop import Watch
 from awt.models.architecture import Model, build
 from awt.models.network import Masks, Network, Weights, apply_mask, decode_mask, decode_weights
 from awt.options import from_json
-
-ATTACKED_AT_ONCE = 256
 
 
 def natural(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch) -> dict[str, bytes]:
@@ -33,15 +28,7 @@ def adversarial(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: 
     threat = ball(from_json(Threat, params["threat"]), Description.of(params["data"]).std)
     attack = from_json(Attack, params["attack"])
     x, y = view_npy(inputs["x"], "x.npy"), view_npy(inputs["y"], "y.npy")
-    base, size = key(params["seed"], "gram", "attack"), min(len(x), ATTACKED_AT_ONCE)
-    moved = np.empty_like(x)
-    for number, start in enumerate(range(0, len(x), size)):
-        some = slice(start, start + size)
-        points, labels = padded(x[some], size), padded(y[some], size)
-        found, _ = attacked(network, threat, attack, weights, points, labels, jax.random.fold_in(base, number))
-        moved[some] = np.asarray(found)[: len(x[some])]
-        watch.progress(min(start + size, len(x)), len(x))
-        watch.check_stop()
+    moved = attacked_points(network, threat, attack, weights, x, y, params["seed"], watch, ATTACKED_AT_ONCE)
     return {"x.npy": encode_npy(moved)}
 
 
@@ -52,8 +39,3 @@ def subject(params: Mapping[str, Any], inputs: Mapping[str, Buffer]) -> tuple[Ne
     if {name: layer["kernel"].shape for name, layer in weights.items()} != network.kernel_shapes:
         raise InputError("the weights are of another network than params.yaml describes: run `dvc repro`")
     return network, weights, decode_mask(inputs["mask"], "mask.npz") if "mask" in inputs else None
-
-
-def padded(array: np.ndarray, length: int) -> np.ndarray:
-    """With zeros after its last row, so that one compiled program serves ragged pieces as well."""
-    return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))

@@ -1,7 +1,6 @@
 """The cell that retrains one ticket."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -11,10 +10,10 @@ from awt.attacks.ball import Ball, Threat, ball
 from awt.data.dataset import Dataset, decode
 from awt.loop import Watch
 from awt.models.architecture import Model, build
-from awt.models.compact import Compact, compact
-from awt.models.network import Masks, Weights, apply_mask, decode_mask, decode_weights, encode_weights
+from awt.models.compact import Compact
+from awt.models.network import Masks, Network, Weights, apply_mask, decode_mask, decode_weights, encode_weights
 from awt.options import from_json
-from awt.training.adversarial import train
+from awt.training.narrow import narrowed, train_narrow
 from awt.training.options import Training
 
 CURVE = ["epoch", "loss", "train_adversarial", "validation_natural", "validation_adversarial"]
@@ -23,11 +22,15 @@ CURVE = ["epoch", "loss", "train_adversarial", "validation_natural", "validation
 class Start(NamedTuple):
     """What a run begins with; what is trained is the `narrow` network."""
 
-    dataset: Dataset
+    network: Network
     initial: Weights
     mask: Masks
+    dataset: Dataset
     threat: Ball
-    narrow: Compact
+
+    @property
+    def narrow(self) -> Compact:
+        return narrowed(self.network, self.initial, self.mask, self.threat)
 
     def whole(self, weights: Weights) -> Weights:
         """Expands weights of the narrow network to the whole one."""
@@ -41,29 +44,12 @@ def start(params: Mapping[str, Any], inputs: Mapping[str, Buffer]) -> Start:
     initial = decode_weights(inputs["initial"], "initial.npz")
     mask = decode_mask(inputs["mask"], "mask.npz") if "mask" in inputs else network.everything()
     threat = ball(from_json(Threat, params["threat"]), dataset.std)
-    # pixels that the network does not see take no part in ℓ∞ attacks; in others they do, as random starts go there
-    return Start(dataset, initial, mask, threat, compact(network, initial, mask, pixels=threat.norm == "linf"))
+    return Start(network, initial, mask, dataset, threat)
 
 
 def retrain(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch) -> dict[str, bytes]:
     """Cell: model.npz and curve.csv of a mask, or without one of the dense network, trained adversarially from its
     starting weights."""
     begun = start(params, inputs)
-    dataset, narrow = begun.dataset, begun.narrow
-    weights, rows = train(
-        narrow.network,
-        narrow.weights(begun.initial),
-        narrow.mask(begun.mask),
-        replace(
-            dataset,
-            train_x=narrow.pixels(dataset.train_x),
-            validation_x=narrow.pixels(dataset.validation_x),
-            test_x=narrow.pixels(dataset.test_x),
-        ),
-        begun.threat,
-        from_json(Training, params["training"]),
-        params["seed"],
-        watch,
-    )
-    whole = begun.whole(weights)
-    return {"model.npz": encode_weights(whole), "curve.csv": encode_csv(pd.DataFrame(rows, columns=CURVE))}
+    weights, rows = train_narrow(*begun, from_json(Training, params["training"]), params["seed"], watch)
+    return {"model.npz": encode_weights(weights), "curve.csv": encode_csv(pd.DataFrame(rows, columns=CURVE))}

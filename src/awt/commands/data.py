@@ -1,13 +1,15 @@
 """`awt data`: which data sets there are and which of them are here; fetches and verifies them."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from awt import params
 from awt.artifacts import encode_json
-from awt.data import PRESENT, READERS, data_root
+from awt.data.options import Data
+from awt.data.prepare import PRESENT, READERS, data_root
 from awt.errors import InputError
+from awt.workflows.experiment import Experiment, experiment
 
 _NOT_DOWNLOADED = {
     "digits": ("embedded", "in scikit-learn"),
@@ -39,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def data(arguments: argparse.Namespace) -> None:
     """Lists the data sets; files that are here are verified."""
-    root = _root(params.load())
+    root = _root(experiment())
     listed = [_listed(name, root) for name in sorted(READERS)]
     if arguments.json:
         print(encode_json([one._asdict() for one in listed]).decode(), end="")
@@ -50,41 +52,47 @@ def data(arguments: argparse.Namespace) -> None:
 
 def fetch(arguments: argparse.Namespace) -> None:
     """Downloads what is missing, and reads all as the prepare stage would."""
-    _read(arguments.name, params.load())
+    _read(arguments.name, experiment())
 
 
 def verify(arguments: argparse.Namespace) -> None:
     """The same, once it is known that nothing is missing."""
-    parameters = params.load()
-    name, root = arguments.name, _root(parameters)
+    asked, name = experiment(), arguments.name
+    root = _root(asked)
     missing = PRESENT[name](root).missing if name in PRESENT else ()
     if missing:
         raise InputError(f"{root / name}: no {', '.join(missing)}; `awt data fetch {name}` downloads what is missing")
-    _read(name, parameters)
+    _read(name, asked)
 
 
-def _root(parameters: params.Params) -> Path:
-    return data_root(parameters.data, Path(parameters.root)).resolve()
+def _section(asked: Experiment) -> Data:
+    """What the experiment says of its data; a workflow of the user's own may have no such section."""
+    section = getattr(asked.params, "data", None)
+    return section if isinstance(section, Data) else Data()
+
+
+def _root(asked: Experiment) -> Path:
+    return data_root(_section(asked), asked.repository).resolve()
 
 
 def _listed(name: str, root: Path) -> Listed:
     if name in _NOT_DOWNLOADED:
         return Listed(name, *_NOT_DOWNLOADED[name])
     try:
-        found = PRESENT[name](root)
+        files = PRESENT[name](root)
     except InputError as error:
         return Listed(name, "faulty", str(error))
-    if found.missing:
+    if files.missing:
         return Listed(
-            name, "incomplete" if found.paths else "missing", f"no {', '.join(found.missing)} in {root / name}"
+            name, "incomplete" if files.paths else "missing", f"no {', '.join(files.missing)} in {root / name}"
         )
-    [folder, *_] = [path.parent for path in found.paths]
-    return Listed(name, "verified", f"{folder} (by {found.checked_by})")
+    [folder, *_] = [path.parent for path in files.paths]
+    return Listed(name, "verified", f"{folder} (by {files.checked_by})")
 
 
-def _read(name: str, parameters: params.Params) -> None:
-    root = _root(parameters)
-    raw = READERS[name](_section(name, parameters.data), root)
+def _read(name: str, asked: Experiment) -> None:
+    root = _root(asked)
+    raw = READERS[name](_options(name, _section(asked)), root)
     height, width, channels = raw.train_x.shape[1:]
     test = f"{len(raw.test_y)} test points" if raw.test_y is not None else "no test points of its own"
     print(f"{name}: verified: {len(raw.train_y)} training points, {test}, {raw.classes} classes")
@@ -94,7 +102,7 @@ def _read(name: str, parameters: params.Params) -> None:
             print(path)
 
 
-def _section(name: str, section: params.Data) -> params.Data:
+def _options(name: Any, section: Data) -> Data:
     """The experiment's own section, where it is of that name; of another name what is not another data set's."""
     if section.name == name:
         return section
@@ -102,4 +110,4 @@ def _section(name: str, section: params.Data) -> params.Data:
         raise InputError(
             f"data.name: {section.name}; your own data are looked for where params.yaml has `name: {name}`"
         )
-    return section.model_copy(update={"name": name, "path": None, "sha256": None, "size": None})
+    return replace(section, name=name, path=None, sha256=None, size=None)

@@ -33,24 +33,24 @@ def doctor(arguments: argparse.Namespace) -> None:
     if not arguments.experiment.is_dir():
         raise InputError(f"EXPERIMENT: {arguments.experiment} is no folder: name that of an experiment")
     with contextlib.chdir(arguments.experiment), contextlib.redirect_stdout(sys.stderr):
-        found = list(examine(arguments.seconds))
-    print(encode_json(_as_json(found)).decode() if arguments.json else "\n".join(_lines(found)) + "\n", end="")
-    failed = sorted({finding.check for finding in found if finding.state == "FAIL"})
+        findings = list(examine(arguments.seconds))
+    print(encode_json(_as_json(findings)).decode() if arguments.json else "\n".join(_lines(findings)) + "\n", end="")
+    failed = sorted({finding.check for finding in findings if finding.state == "FAIL"})
     if failed:
         raise InputError(f"this would not work: {', '.join(failed)}")
 
 
-def _as_json(found: Sequence[Finding]) -> dict[str, object]:
+def _as_json(findings: Sequence[Finding]) -> dict[str, object]:
     return {
-        "ok": all(finding.state != "FAIL" for finding in found),
-        "findings": [finding._asdict() for finding in found],
+        "ok": all(finding.state != "FAIL" for finding in findings),
+        "findings": [finding._asdict() for finding in findings],
     }
 
 
-def _lines(found: Sequence[Finding]) -> list[str]:
+def _lines(findings: Sequence[Finding]) -> list[str]:
     """One line of each finding; nodes of which the same is said share one."""
     places: dict[tuple[str, str, str], list[str]] = {}
-    for finding in found:
+    for finding in findings:
         places.setdefault((finding.state, finding.check, finding.text), []).append(finding.where)
     return [f"{state:8} {check:10} {_at(where)}{text}" for (state, check, text), where in places.items()]
 

@@ -6,21 +6,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from awt import params
-from awt.artifacts import encode_json, write
+from awt.artifacts import decode_json, encode_json, write
 from awt.errors import InputError, WorkError
 from awt.lineage import answer, compare, page, rocrate, text
 from awt.lineage.cells import Cells
-from awt.lineage.edges import Edge, Status, breaks
-from awt.lineage.lock import experiment_folders
-from awt.lineage.repository import find_repository
-from awt.lineage.snapshot import take
-from awt.lineage.stored import check_cells, check_checkpoints
+from awt.lineage.edges import Edge, Status, breaks, check_cells, check_checkpoints, summary
+from awt.lineage.pipeline import flat
+from awt.lineage.repository import experiment_folders, find_repository
+from awt.lineage.snapshot import Snapshot, take
 from awt.lineage.targets import Target, find
 from awt.lineage.verify import Verifier
 from awt.runtime.known import known
 from awt.runtime.store import Store
-from awt.workflows.running import ARTIFACTS, check_out, publish, store_of
+from awt.workflows.code import stage_code, value_at
+from awt.workflows.experiment import Experiment, experiment
+from awt.workflows.running import check_out, publish
+from awt.workflows.workflow import ARTIFACTS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,21 +77,21 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _trace(repository: Path, here: Path, arguments: argparse.Namespace) -> None:
     target = find(arguments.target, repository, here, _store)
-    store = _store(target.snapshot.folder)
+    asked = experiment(target.snapshot.folder)
     if target.snapshot.revision is not None and arguments.deep:
         raise InputError("--deep: computes with the code that is here; check the revision out first")
-    edges = [] if target.snapshot.revision else answer.check(target, store)
+    edges = [] if target.snapshot.revision else answer.check(target, asked.store(), _verifier(target.snapshot, asked))
     if arguments.deep:
-        edges += _recompute(target, store, arguments.seed)
-    found = answer.answer(target, edges, arguments.target)
+        edges += _recompute(target, asked, arguments.seed)
+    told = answer.answer(target, edges, arguments.target)
     if arguments.html:
-        write(arguments.html, page.html(found).encode())
+        write(arguments.html, page.html(told).encode())
         print(arguments.html.resolve())
     elif arguments.rocrate:
-        publish(arguments.rocrate, rocrate.files(found, target.snapshot))
+        publish(arguments.rocrate, rocrate.files(told, target.snapshot))
         print((arguments.rocrate / rocrate.METADATA).resolve())
     else:
-        _print(found, text.markdown if arguments.md else text.text, arguments)
+        _print(told, text.markdown if arguments.md else text.text, arguments)
     _fail(edges)
 
 
@@ -98,60 +99,71 @@ def _verify_all(repository: Path, arguments: argparse.Namespace) -> None:
     """Every experiment's steps, and every cell and checkpoint of their stores."""
     edges: dict[str, list[Edge]] = {}
     stores: dict[Path, Store] = {}
+    failed: list[str] = []
     for folder in experiment_folders(repository):
         place = folder.relative_to(repository).as_posix()
         if not (folder / ARTIFACTS).exists():  # as in a new clone: git has dvc.lock, DVC the results
             print(f"{place}: its results are not here (`dvc pull` or `dvc repro` brings them)", file=sys.stderr)
             continue
-        snapshot = take(repository, place)
-        store = _store(folder)
+        try:
+            snapshot, asked = take(repository, place), experiment(folder)
+            store = asked.store()
+            cells = check_cells(Cells(snapshot, store).made.values(), store)
+            edges[place] = _verifier(snapshot, asked).everything() + cells
+        except InputError as error:  # the others can be verified all the same
+            failed.append(str(error))
+            continue
         stores[store.root.resolve()] = store
-        edges[place] = Verifier(snapshot).everything() + check_cells(Cells(snapshot, store).made.values(), store)
-    if not edges:
+    if not edges and not failed:
         raise InputError("no experiment of this repository has results here: `dvc repro` first")
     for store in stores.values():
         begun = [one for one in known(store) if one.state == "checkpointed"]
         edges[str(store.root)] = [edge for one in begun for edge in check_checkpoints(one.key, one.stage, store)]
-    found = {place: answer.summary(some) for place, some in edges.items() if some}
-    _print(found, text.summaries, arguments)
+    _print({place: summary(some) for place, some in edges.items() if some}, text.summaries, arguments)
+    if failed:
+        raise InputError("; ".join(failed))
     _fail([edge for some in edges.values() for edge in some])
 
 
-def _recompute(target: Target, store: Store, seed: int) -> list[Edge]:
+def _recompute(target: Target, asked: Experiment, seed: int) -> list[Edge]:
     """One cell of each stage behind the target, by chance, computed again."""
     from awt.commands.recompute import recompute  # the executor: only where it is needed
 
-    chance, edges = random.Random(seed), []
-    parameters = _parameters(target.snapshot.folder)
+    chance, edges, store = random.Random(seed), [], asked.store()
     behind = {one.key: one for one in target.cells.behind(target.nearest) if one.entry}
     described = {one.key: one for one in known(store) if one.key in behind}
     for stage in answer.steps_of(target):
-        keys = sorted(key for key, one in described.items() if behind[key].stage == stage)
+        keys = sorted(key for key in described if behind[key].stage == stage)
         if not keys:
             continue
         one = described[chance.choice(keys)]
-        again = recompute(parameters, store, one, serial=True)
-        same = again.differing == []
-        remark = (
-            "the same bytes" if same else f"other bytes: {', '.join(again.differing or ['nothing to compare with'])}"
-        )
-        status = Status.OK if same else Status.MODIFIED
+        differing = recompute(asked, store, one, serial=True).differing
+        status, remark = Status.OK, "the same bytes"
+        if differing != []:
+            status, remark = Status.MODIFIED, f"other bytes: {', '.join(differing or ['nothing to compare with'])}"
         edges.append(Edge(stage, "recomputed", f"{one.cell.label} ({one.key[:12]})", status, remark, one.key))
     return edges
 
 
 def _store(folder: Path) -> Store:
-    return store_of(_parameters(folder))
+    return experiment(folder).store()
 
 
-def _parameters(folder: Path) -> params.Params:
-    """Of the experiment in a folder, for use from this one."""
-    found = params.load(folder / "params.yaml")
-    return found.model_copy(update={"root": str(folder / found.root)})
+def _verifier(snapshot: Snapshot, asked: Experiment) -> Verifier:
+    """One that compares with what the experiment's stages would run with now."""
+    values = decode_json(encode_json(asked.workflow.effective(asked.params)), "params.yaml")
+
+    def params_now(name: str) -> dict[str, Any]:
+        leaves: dict[str, Any] = {}
+        for key in asked.workflow.stage(name).params:
+            leaves |= flat(value_at(values, key), key)
+        return leaves
+
+    return Verifier(snapshot, params_now, lambda name: stage_code(asked.workflow.stage(name), values))
 
 
-def _print(found: dict[str, Any], show: Any, arguments: argparse.Namespace) -> None:
-    print(encode_json(found).decode() if arguments.json else show(found) + "\n", end="")
+def _print(told: dict[str, Any], show: Any, arguments: argparse.Namespace) -> None:
+    print(encode_json(told).decode() if arguments.json else show(told) + "\n", end="")
 
 
 def _fail(edges: list[Edge]) -> None:

@@ -11,10 +11,11 @@ from awt.artifacts import Arrays, encode_json, read_json, read_npz, write
 from awt.commands.table import table
 from awt.errors import InputError
 from awt.lineage.repository import ticket
+from awt.loading import is_reference
 from awt.models.anatomy import layers_of, overlaps, square, units, used_inputs, weights_by_place, whole
-from awt.workflows.running import ARTIFACTS
+from awt.workflows.workflow import ARTIFACTS
 
-MASKS = ARTIFACTS / "masks"
+MASKS = Path(ARTIFACTS) / "masks"
 _PICTURES = (".png", ".svg")
 
 
@@ -41,8 +42,8 @@ class Asked(NamedTuple):
 
     @property
     def is_method(self) -> bool:
-        """Methods and variants have names of letters, digits and _."""
-        return self.name.replace("_", "").isalnum()
+        """Methods and recipes have names of letters, digits and _; a method of the user's own may be module:name."""
+        return self.name.replace("_", "").isalnum() or is_reference(self.name)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,11 +62,11 @@ def mask(arguments: argparse.Namespace) -> None:
     first, second = _asked(arguments)
     _check_picture(arguments.picture, second)
     shown = _read(first)
-    found, text = _description(shown) if second is None else _comparison(shown, _read(second))
+    answer, text = _description(shown) if second is None else _comparison(shown, _read(second))
     if arguments.picture is not None:
         _draw(shown, arguments.picture)
         text += f"\n{arguments.picture.resolve()}"
-    print(encode_json(found).decode() if arguments.json else text + "\n", end="")
+    print(encode_json(answer).decode() if arguments.json else text + "\n", end="")
 
 
 def _asked(arguments: argparse.Namespace) -> tuple[Asked, Asked | None]:
@@ -97,9 +98,9 @@ def _read(asked: Asked) -> Shown:
     seed = seeds[0] if asked.seed is None and seeds else asked.seed
     if seed not in seeds:
         raise InputError(f"{asked.options[2]}: {seed} is not one of the experiment's {seeds}")
-    found = ticket([one for one in masks if one["seed"] == seed], asked.name, asked.density, asked.options[:2])
-    path = MASKS / found["file"]
-    about = {name: found[name] for name in ("method", "density", "seed")}
+    chosen = ticket([one for one in masks if one["seed"] == seed], asked.name, asked.density, asked.options[:2])
+    path = MASKS / chosen["file"]
+    about = {name: chosen[name] for name in ("method", "density", "seed")}
     return Shown(layers_of(read_npz(path), str(path)), about | {"file": str(path)})
 
 
@@ -130,7 +131,7 @@ def _description(shown: Shown) -> tuple[dict[str, Any], str]:
     for row in (*rows, total):
         row["density"] = row["kept"] / row["size"]
     inputs = _inputs(shown.layers)
-    found = {**shown.about, "layers": rows, "whole": total, "inputs": inputs}
+    answer = {**shown.about, "layers": rows, "whole": total, "inputs": inputs}
 
     columns = ["kept", "size", "density", "units", "alive", "dead", "no input", "no output"]
     lines = [
@@ -140,7 +141,7 @@ def _description(shown: Shown) -> tuple[dict[str, Any], str]:
     note = f"{inputs['used']} of {inputs['count']} input {inputs['of']} used"
     if inputs["of"] == "channels":
         note += "; a convolution sees every pixel of them"
-    return found, "\n".join([shown.title, *table(["layer", *columns], lines), note])
+    return answer, "\n".join([shown.title, *table(["layer", *columns], lines), note])
 
 
 def _inputs(layers: Arrays) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def _first(layers: Arrays) -> np.ndarray:
 
 def _shape(inputs: int) -> tuple[int, int, int]:
     """Height, width and channels: of the experiment's data, where it is here and has so many values a point."""
-    path = ARTIFACTS / "data" / "dataset.json"
+    path = Path(ARTIFACTS) / "data" / "dataset.json"
     if path.exists():
         height, width, channels = read_json(path)["shape"]
         if height * width * channels == inputs:
@@ -176,16 +177,16 @@ def _comparison(shown: Shown, other: Shown) -> tuple[dict[str, Any], str]:
         )
     by_layer = overlaps(shown.layers, other.layers)
     *rows, total = (
-        {"name": name, **found._asdict(), "jaccard": found.jaccard}
-        for name, found in [*by_layer.items(), ("whole", whole(by_layer))]
+        {"name": name, **overlap._asdict(), "jaccard": overlap.jaccard}
+        for name, overlap in [*by_layer.items(), ("whole", whole(by_layer))]
     )
-    found = {"mask": shown.about, "with": other.about, "layers": rows}
-    found["whole"] = {key: value for key, value in total.items() if key != "name"}
+    answer = {"mask": shown.about, "with": other.about, "layers": rows}
+    answer["whole"] = {key: value for key, value in total.items() if key != "name"}
 
     columns = {"kept": "kept", "other_kept": "other", "both": "both", "by_chance": "by chance", "jaccard": "jaccard"}
     lines = [[row["name"], *(_cell(row[key]) for key in columns)] for row in (*rows, total)]
     title = f"{shown.title}; other: {other.title}"
-    return found, "\n".join([title, *table(["layer", *columns.values()], lines)])
+    return answer, "\n".join([title, *table(["layer", *columns.values()], lines)])
 
 
 def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
@@ -214,7 +215,8 @@ def _check_picture(path: Path | None, other: Asked | None) -> None:
 
 
 def _draw(shown: Shown, path: Path) -> None:
-    from awt import mask_picture  # matplotlib: only where it is needed, since it is slow to import
+    # matplotlib: only where it is needed, since it is slow to import
+    from awt.workflows.tickets.reporting import mask_picture
 
     first = _first(shown.layers)
     figure = mask_picture.picture(

@@ -1,4 +1,4 @@
-"""`awt new`: a new experiment in pipelines/, from the parameters of another."""
+"""`awt new`: a new experiment in pipelines/, which says what differs from another."""
 
 import argparse
 import os
@@ -6,19 +6,34 @@ import re
 import shlex
 from pathlib import Path
 
-from awt import params
 from awt.artifacts import write
 from awt.errors import InputError
 from awt.lineage.repository import find_repository
+from awt.params.reading import PARAMS
+from awt.workflows.experiment import experiment
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ROOT = re.compile(r"^root:[ \t]*(?:\"[^\"]*\"|'[^']*'|[^\s#]+)(?P<gap>[ \t]+(?=#))?", re.MULTILINE)
 
 README = """# {name}
 
 What this experiment asks, what it changes against {source}, and what came out of it.
 
     dvc repro pipelines/{name}/dvc.yaml
+"""
+
+TEXT = """\
+# What differs from the base; all else is as there. `awt check --show` prints the whole, {every} says what there is.
+
+root: {root}  # the way from this file's folder to the repository's
+base: {base}  # the experiment that this one differs from
+
+# Change what you ask about, for example:
+#
+# seeds: [0, 1, 2]
+# tickets:
+#   densities: [0.05]
+#   recipes:
+#     awt: {{gamma: 1.0e-3}}
 """
 
 
@@ -34,24 +49,23 @@ def new(arguments: argparse.Namespace) -> None:
     repository = find_repository(Path.cwd())
     folder = _folder(repository, arguments.name)
     source = repository if arguments.source is None else _experiment(repository, arguments.source)
-    given = params.load(source / "params.yaml")
-    text = _with_root((source / "params.yaml").read_text(encoding="utf-8"), os.path.relpath(repository, folder))
+    experiment(source)  # one that is not valid is no base
     origin = os.path.relpath(source, repository)
     described = "the default experiment" if origin == "." else f"`{origin}`"
     write(folder / "README.md", README.format(name=arguments.name, source=described).encode())
-    (folder / "dvc.yaml").symlink_to(Path(os.path.relpath(repository, folder)) / "dvc.yaml")
-    write(folder / "params.yaml", text.encode())
+    (folder / "dvc.yaml").symlink_to(os.path.relpath(_pipeline(repository, source), folder.resolve()))
+    root, base = (os.path.relpath(place, folder) for place in (repository, source))
+    write(folder / PARAMS, TEXT.format(root=root, base=base, every=Path(root, PARAMS)).encode())
 
     print(folder)
-    for key, path in (
-        ("data.root", given.data.root),
-        ("data.path", given.data.path),
-        ("runtime.store", given.runtime.store),
-    ):
-        if path is not None and not Path(path).is_absolute():
-            print(f"note: {key}: {path} now starts from this folder, no longer from {source}")
     way = shlex.quote(os.path.relpath(folder))
     print(f"change its params.yaml, then: cd {way} && awt plan && dvc repro dvc.yaml")
+
+
+def _pipeline(repository: Path, source: Path) -> Path:
+    """The dvc.yaml of the source's workflow."""
+    own = source / "dvc.yaml"
+    return (own if own.exists() else repository / "dvc.yaml").resolve()
 
 
 def _folder(repository: Path, name: str) -> Path:
@@ -69,7 +83,7 @@ def _folder(repository: Path, name: str) -> Path:
     for parent in folder.parents:
         if parent == pipelines:
             break
-        if (parent.exists() and not parent.is_dir()) or (parent / "params.yaml").exists():
+        if (parent.exists() and not parent.is_dir()) or (parent / PARAMS).exists():
             raise InputError(f"NAME: {parent} is an experiment or a file: choose a name that does not lie in it")
     if not pipelines.resolve().is_relative_to(repository.resolve()):
         raise InputError(f"{pipelines} leads out of the repository: make it a folder")
@@ -79,17 +93,6 @@ def _folder(repository: Path, name: str) -> Path:
 def _experiment(repository: Path, given: str) -> Path:
     """The folder that the user means, from here or from the repository."""
     for folder in (Path(given), repository / given):
-        if (folder / "params.yaml").is_file():
+        if (folder / PARAMS).is_file():
             return folder.resolve()
     raise InputError(f"--from: {given} has no params.yaml: name the folder of an experiment, e.g. `.`")
-
-
-def _with_root(text: str, way: str) -> str:
-    """The parameters with another way to the repository; all else stays as it is, comments in their column."""
-    if len(_ROOT.findall(text)) != 1:
-        raise InputError("--from: its params.yaml has no line of its own for `root: …`: give it one first")
-
-    def changed(found: re.Match[str]) -> str:
-        return f"root: {way} ".ljust(len(found[0])) if found["gap"] else f"root: {way}"
-
-    return _ROOT.sub(changed, text)

@@ -5,18 +5,14 @@ import contextlib
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from awt import params
 from awt.artifacts import encode_json
 from awt.commands.table import table
 from awt.errors import InputError
-from awt.runtime.executor import Executor, open_executor
+from awt.planning.forecast import Forecast, StageForecast, forecast
+from awt.runtime.executor import open_executor
 from awt.runtime.store import Store
-from awt.workflows.running import ARTIFACTS, runtime_of, store_of
-
-if TYPE_CHECKING:
-    from awt.planning.forecast import Forecast, StageForecast
+from awt.workflows.experiment import experiment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def plan(arguments: argparse.Namespace) -> None:
-    """Counts, measures for some seconds how fast the machine is, and says what will come."""
+    """Runs the stages dry, measures for some seconds how fast the machine is, and says what will come."""
     if not (arguments.experiment / "params.yaml").is_file():
         raise InputError(f"EXPERIMENT: {arguments.experiment} has no params.yaml: name the folder of an experiment")
     with contextlib.chdir(arguments.experiment), contextlib.redirect_stdout(sys.stderr):
@@ -35,35 +31,19 @@ def plan(arguments: argparse.Namespace) -> None:
     print(encode_json(found.as_json()).decode() if arguments.json else _text(found) + "\n", end="")
 
 
-def _forecast() -> "Forecast":
-    parameters = params.load()
-    store = store_of(parameters)
+def _forecast() -> Forecast:
+    asked = experiment()
+    store = asked.store()
     with tempfile.TemporaryDirectory() as scratch:
-        executor = open_executor("plan", runtime_of(parameters), Store(Path(scratch)), "")
+        executor = open_executor("plan", asked.runtime, Store(Path(scratch)))
+        executor.folders = asked.code_folders
         try:
-            return _seen_by(executor, parameters, store)
+            return forecast(asked, executor, store)
         finally:
             executor.close()
 
 
-def _seen_by(executor: Executor, parameters: params.Params, store: Store) -> "Forecast":
-    machines = executor.machines()
-    # these come with JAX, which must come after Ray
-    from awt.planning.ahead import Experiment
-    from awt.planning.calibration import calibrate
-    from awt.planning.forecast import Place, check_resources, forecast
-    from awt.planning.outline import outline
-
-    data = outline(parameters.data, ARTIFACTS)
-    params.check_data(parameters, data.described())
-    check_resources(executor, machines)
-    plans = Experiment(parameters, data).plans()
-    rates, tiles = calibrate(executor, machines, parameters, data, plans)
-    chosen = {cell.label: one for cell, one in zip(plans, tiles, strict=True)}
-    return forecast(Experiment(parameters, data, chosen), Place(executor, store, machines, rates))
-
-
-def _text(found: "Forecast") -> str:
+def _text(found: Forecast) -> str:
     rows = [_row(stage) for stage in (*found.stages, found.total)]
     head = ["stage", "cells", "stored", "FLOPs", "memory of a cell", "outs", "store", "time"]
     cpus, gpus, memory = (sum(amounts) for amounts in zip(*found.machines, strict=True))
@@ -77,20 +57,20 @@ def _text(found: "Forecast") -> str:
     return "\n".join([*table(head, rows), machines, *rates, *found.notes])
 
 
-def _row(stage: "StageForecast") -> list[str]:
-    known = stage.cells - stage.unknown
+def _row(stage: StageForecast) -> list[str]:
+    known, more = stage.cells - stage.unknown, "" if stage.is_whole else "+"
     stored = "-" if not stage.cells else "unknown" if not known else str(stage.stored)
     if stage.unknown and known:
         stored += f" ({stage.unknown} unknown)"
     return [
         stage.name,
-        str(stage.cells),
+        f"{stage.cells}{more}",
         stored,
         f"{stage.flops:.2g}",
-        _bytes(stage.memory_bytes) if stage.cells else "-",
+        _bytes(stage.memory_bytes) if stage.memory_bytes else "-",
         _bytes(stage.outs_bytes),
         _bytes(stage.store_bytes),
-        _seconds(stage.seconds),
+        _seconds(stage.seconds) + (" or more" if more or stage.untimed else ""),
     ]
 
 

@@ -1,15 +1,13 @@
 """Computing a cell of the store again, beside it, and comparing the bytes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from awt.lineage.pipeline import code_of
-from awt.params import Params
-from awt.runtime.cell import fingerprint
 from awt.runtime.executor import open_executor
 from awt.runtime.known import Known
 from awt.runtime.store import Store
-from awt.workflows.running import runtime_of
+from awt.workflows.experiment import Experiment
 
 
 class Again(NamedTuple):
@@ -19,14 +17,13 @@ class Again(NamedTuple):
     differing: list[str] | None
 
 
-def recompute(parameters: Params, store: Store, one: Known, serial: bool) -> Again:
-    runtime = runtime_of(parameters)
-    if serial:
-        runtime = runtime.model_copy(update={"executor": "serial"})
-    code = fingerprint(code_of(one.stage, Path(parameters.root)))
+def recompute(asked: Experiment, store: Store, one: Known, serial: bool) -> Again:
+    """Computes a cell with the code that is here, in a store of its own."""
+    runtime = replace(asked.runtime, executor="serial") if serial else asked.runtime
     scratch = Store(store.root / "rerun" / one.key[:16])
     scratch.clear()
-    executor = open_executor(one.stage, runtime, scratch, code)
+    executor = open_executor(one.stage, runtime, scratch)
+    executor.folders = asked.code_folders
     try:
         entry = executor.run([one.cell])[0]
     finally:

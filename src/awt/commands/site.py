@@ -17,16 +17,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def site(arguments: argparse.Namespace) -> None:
-    from awt.site import experiments, html, not_run  # matplotlib: only where it is needed, since it is slow to import
+    """Publishes the page, and beside it what it links to."""
+    # matplotlib: only where it is needed, since it is slow to import
+    from awt.site.collect import experiments, not_run
+    from awt.site.index import html
 
     repository, out = find_repository(Path.cwd()), arguments.out
     if out.exists() and not (out.is_dir() and ((out / INDEX).exists() or not any(out.iterdir()))):
         raise InputError(f"--out: {out} is there and is no site; name another folder")
-    found = experiments(repository)
-    if not found:
+    shown = experiments(repository)
+    if not shown:
         raise InputError("no experiment of this repository has run to its page yet: `dvc repro` first")
-    files: dict[str, bytes | Path] = {INDEX: html(found, not_run(repository)).encode()}
-    for one in found:
+    files: dict[str, bytes | Path] = {INDEX: html(shown, not_run(repository)).encode()}
+    for one in shown:
         files |= {f"{one.name}/{name}": one.folder / name for name in one.files}
     publish(out, files)
-    print(f"{len(found)} experiments: {(out / INDEX).resolve()}")
+    print(f"{len(shown)} experiments: {(out / INDEX).resolve()}")

@@ -10,21 +10,25 @@ import numpy as np
 from awt.artifacts import read_json, read_npz, sha256_file
 from awt.errors import InputError
 from awt.lineage.repository import ticket
-from awt.params import Params
+from awt.names import TicketName
 from awt.runtime.cell import Source, from_json
 from awt.runtime.known import matching, only
-from awt.training.cells import RETRAIN, checkpoint_cell
-from awt.workflows.running import ARTIFACTS, Stage, store_of
+from awt.services.training import RETRAIN, checkpoint_cell
+from awt.workflows.experiment import Experiment
+from awt.workflows.running import Session
+from awt.workflows.tickets.params import Params
+from awt.workflows.workflow import ARTIFACTS
 
-MODELS = ARTIFACTS / "models"
+MODELS = Path(ARTIFACTS) / "models"
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained network's file, and what is known of it: method (of a file, its name), density, seed."""
+    """A trained network's file, and what is known of it: its ticket's name (of a file, its own name in the method's
+    place), and a title."""
 
     source: Source
-    about: dict[str, Any]
+    name: TicketName
     title: str
 
 
@@ -39,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="of the method's network (default: the experiment's first)")
 
 
-def find(arguments: argparse.Namespace, params: Params) -> Trained:
+def find(arguments: argparse.Namespace, asked: Experiment, params: Params) -> Trained:
     """The network that the arguments name; a checkpoint is made a model by a cell of its own."""
     what, path = arguments.what, Path(arguments.what)
     index = MODELS / "index.json"
@@ -47,15 +51,15 @@ def find(arguments: argparse.Namespace, params: Params) -> Trained:
     if what in {model["method"] for model in models}:
         return _of_method(arguments, models)
     if path.is_dir():
-        found = _of_checkpoint(path)
+        network = _of_checkpoint(path, asked)
     elif path.is_file() or path.suffix == ".npz":
-        found = _of_file(path, params)
+        network = _of_file(path, params)
     else:
-        found = _of_cell(arguments, params)
+        network = _of_cell(arguments, asked)
     for option in ("density", "seed"):
         if getattr(arguments, option) is not None:
             raise InputError(f"--{option}: says which network of a method; {what} is one network: leave it out")
-    return _recognised(found, models)
+    return _recognised(network, models)
 
 
 def _of_method(arguments: argparse.Namespace, models: list[dict[str, Any]]) -> Trained:
@@ -67,18 +71,17 @@ def _of_method(arguments: argparse.Namespace, models: list[dict[str, Any]]) -> T
     model = ticket(mine, arguments.what, arguments.density, ("WHAT", "--density"))
     path = MODELS / model["file"]
     _density(path)
-    return Trained(Source.of(path), _about(model), _title(model))
+    return Trained(Source.of(path), TicketName.of(model), _title(model))
 
 
 def _of_file(path: Path, params: Params) -> Trained:
     if not path.is_file():
         raise InputError(f"{path}: no such file; name a method of the experiment or a model file (.npz)")
-    about = {"method": path.stem, "density": _density(path), "seed": params.seeds[0]}
-    return Trained(Source.of(path), about, str(path))
+    return Trained(Source.of(path), TicketName(path.stem, _density(path), params.seeds[0]), str(path))
 
 
-def _of_cell(arguments: argparse.Namespace, params: Params) -> Trained:
-    what, store = arguments.what, store_of(params)
+def _of_cell(arguments: argparse.Namespace, asked: Experiment) -> Trained:
+    what, store = arguments.what, asked.store()
     matches = [one for one in matching(store, what) if one.cell.kind == "retrain"]
     finished = [one for one in matches if one.state == "done"]
     if matches and not finished:
@@ -98,11 +101,11 @@ def _of_cell(arguments: argparse.Namespace, params: Params) -> Trained:
     entry = store.find(one.key)
     if entry is None:
         raise InputError(f"WHAT: {one.cell.label} ({one.key[:12]}) is damaged in the store: run `dvc repro` again")
-    about = {"method": one.cell.label, "density": _density(entry.path("model.npz")), "seed": one.cell.params["seed"]}
-    return Trained(entry.source("model.npz"), about, f"{one.cell.label} ({one.key[:12]})")
+    name = TicketName(one.cell.label, _density(entry.path("model.npz")), one.cell.params["seed"])
+    return Trained(entry.source("model.npz"), name, f"{one.cell.label} ({one.key[:12]})")
 
 
-def _of_checkpoint(folder: Path) -> Trained:
+def _of_checkpoint(folder: Path, asked: Experiment) -> Trained:
     steps = [path for path in folder.iterdir() if path.name.isdigit() and (path / "state").is_dir()]
     step = folder if (folder / "state").is_dir() else max(steps, key=lambda path: int(path.name), default=None)
     if step is None:
@@ -117,22 +120,19 @@ def _of_checkpoint(folder: Path) -> Trained:
     cell = from_json(read_json(described))
     if cell.function != RETRAIN:
         raise InputError(f"{folder}: a checkpoint of {cell.label}, not of a retrain cell")
-    work = Stage("retrain")  # whose code the cell's key must name
-    try:
-        [entry] = work.run([checkpoint_cell(cell, step.resolve())])
-    finally:
-        work.close()
-    about = {"method": cell.label, "density": _density(entry.path("model.npz")), "seed": cell.params["seed"]}
-    return Trained(entry.source("model.npz"), about, f"checkpoint {step.resolve().name} of {cell.label}")
+    with Session(asked, "checkpoint") as session:
+        [entry] = session.run([checkpoint_cell(cell, step.resolve())])
+    name = TicketName(cell.label, _density(entry.path("model.npz")), cell.params["seed"])
+    return Trained(entry.source("model.npz"), name, f"checkpoint {step.resolve().name} of {cell.label}")
 
 
-def _recognised(found: Trained, models: list[dict[str, Any]]) -> Trained:
-    """With method, density and seed of the experiment's model that has the same content, if one does."""
+def _recognised(network: Trained, models: list[dict[str, Any]]) -> Trained:
+    """With the name of the experiment's model that has the same content, if one does."""
     for model in models:
         path = MODELS / model["file"]
-        if path.exists() and sha256_file(path) == found.source.sha256:
-            return Trained(found.source, _about(model), f"{found.title}: {_title(model)}")
-    return found
+        if path.exists() and sha256_file(path) == network.source.sha256:
+            return Trained(network.source, TicketName.of(model), f"{network.title}: {_title(model)}")
+    return network
 
 
 def _density(path: Path) -> float:
@@ -142,10 +142,6 @@ def _density(path: Path) -> float:
     if not kernels or any(array.dtype.kind != "f" or array.size == 0 for array in arrays.values()):
         raise InputError(f"{path}: no model: a model has <layer>/kernel and <layer>/bias, of floats")
     return sum(np.count_nonzero(kernel) for kernel in kernels) / sum(kernel.size for kernel in kernels)
-
-
-def _about(model: dict[str, Any]) -> dict[str, Any]:
-    return {name: model[name] for name in ("method", "density", "seed")}
 
 
 def _title(model: dict[str, Any]) -> str:

@@ -76,7 +76,7 @@ def arrays(raw: Raw, split: Split) -> Arrays:
         x, y = _source(raw, part)
         chosen = getattr(split, part)
         found[f"{part}_x"], found[f"{part}_y"] = x[chosen], y[chosen]
-    found["mean"], found["std"] = _moments(found["train_x"], raw.scale)
+    found["mean"], found["std"] = moments(found["train_x"], raw.scale)
     found["scale"] = np.array(raw.scale, np.float32)
     found["classes"] = np.array(raw.classes, np.int32)
     found["format_version"] = np.array(FORMAT_VERSION, np.int32)
@@ -86,8 +86,12 @@ def arrays(raw: Raw, split: Split) -> Arrays:
 def decode(data: Buffer, source: str) -> Dataset:
     """The data set of a dataset.npz; `source` names it in errors."""
     names = [f"{part}_{axis}" for part in PARTS for axis in "xy"] + ["mean", "std", "scale", "classes"]
-    found = _found(data, source, names)
-    scale = found.pop("scale").astype(np.float32)
+    return from_arrays(_found(data, source, names))
+
+
+def from_arrays(found: Arrays) -> Dataset:
+    """The data set of what `arrays` gives."""
+    scale = found["scale"].astype(np.float32)
     pixels = {f"{part}_x": _unit(found[f"{part}_x"], scale) for part in PARTS}
     labels = {f"{part}_y": found[f"{part}_y"] for part in PARTS}
     return Dataset(**pixels, **labels, mean=found["mean"], std=found["std"], classes=int(found["classes"]))
@@ -127,7 +131,7 @@ def _unit(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return found
 
 
-def _moments(x: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+def moments(x: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each channel, over all its pixels."""
     pixels = x[..., 0].size
     points = max(1, _BLOCK // x[0].size)

@@ -3,59 +3,66 @@
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import TypeVar
 
-from awt import params
 from awt.doctor import here
 from awt.doctor.finding import Finding, guarded
-from awt.doctor.judge import judge_devices, judge_looks, judge_memory, judge_node, judge_processors
+from awt.doctor.judge import NUMERIC_PACKAGES, judge_devices, judge_looks, judge_memory, judge_node, judge_processors
 from awt.doctor.look import Place, look
 from awt.doctor.nodes import ask_nodes
 from awt.errors import AwtError
-from awt.lineage.records import PACKAGES
 from awt.lineage.repository import find_repository
-from awt.params import CellKind, Params
+from awt.lineage.versions import PACKAGES
 from awt.planning.schedule import slots
+from awt.runtime.code import code_of, named_in
 from awt.runtime.executor import Executor, open_executor
 from awt.runtime.machines import Machine
+from awt.runtime.options import Runtime
 from awt.runtime.store import Store
-from awt.workflows.running import runtime_of
+from awt.workflows.experiment import Experiment, experiment
+from awt.workflows.workflow import Workflow
 
 COMPARED = tuple(name for name in PACKAGES if name != "awt")  # nodes get this very code
-KINDS: tuple[str, ...] = get_args(CellKind)
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 def examine(node_seconds: float) -> Iterator[Finding]:
     """Findings on the experiment in the current folder; nodes have so many seconds to answer."""
-    parameters, wrong = _attempt(params.load)
+    asked, wrong = _attempt(experiment)
     yield Finding("params", "FAIL", wrong) if wrong else Finding("params", "ok", "params.yaml is valid")
-    repository = Path(parameters.root) if parameters else _attempt(lambda: find_repository(Path.cwd()))[0] or Path()
+    repository = asked.repository if asked else _attempt(lambda: find_repository(Path.cwd()))[0] or Path()
     yield from guarded("packages", lambda: here.check_lock(repository))
     yield from guarded("python", here.check_python)
     yield from guarded("git", lambda: here.check_git(repository))
     yield from guarded("dvc", lambda: here.check_dvc(repository))
     store = None
-    if parameters is not None:
-        known = parameters
-        yield from guarded("data", lambda: here.check_data(known))
-        store, findings = here.find_store(known)
+    if asked is not None:
+        valid = asked
+        yield from guarded("data", lambda: here.check_data(valid))
+        store, findings = here.find_store(valid)
         yield from findings
     else:
         yield Finding("data", "warning", "neither it nor the store was looked at, since params.yaml is not valid")
-    yield from guarded("cluster", lambda: _machines(parameters, store, node_seconds))
+    yield from guarded("cluster", lambda: _machines(asked, store, node_seconds))
 
 
-def _machines(parameters: Params | None, store: Store | None, node_seconds: float) -> Iterator[Finding]:
+def decisive(workflow: Workflow) -> frozenset[str]:
+    """The packages whose versions are in the keys of a workflow's cells: a node with others refuses to compute them."""
+    drivers = {name for stage in workflow.stages for name in (stage.run, stage.foresee)}
+    named = {name for stage in workflow.stages for module in code_of([stage.run]).modules for name in named_in(module)}
+    return frozenset(code_of(named - drivers).distributions)
+
+
+def _machines(asked: Experiment | None, store: Store | None, node_seconds: float) -> Iterator[Finding]:
     """This machine, and those of the cluster if there is one."""
     yield from judge_looks(look(()))
-    runtime = runtime_of(parameters) if parameters else params.Runtime()
+    runtime = asked.runtime if asked else Runtime()
     with tempfile.TemporaryDirectory() as scratch:
-        executor = open_executor("doctor", runtime, Store(Path(scratch)), "")
+        executor = open_executor("doctor", runtime, Store(Path(scratch)))
         try:
             machines = executor.machines()
             yield Finding("cluster", "ok", _place(executor, machines))
@@ -63,9 +70,9 @@ def _machines(parameters: Params | None, store: Store | None, node_seconds: floa
             yield Finding("device", "FAIL", wrong) if wrong else Finding("device", "ok", f"cells run on {platform}")
             use_gpus = platform not in (None, "cpu")
             if executor.is_cluster:
-                machines = yield from _nodes(parameters, store, use_gpus, node_seconds)
+                machines = yield from _nodes(asked, store, use_gpus, node_seconds)
             else:
-                yield from _alone(parameters, machines[0], use_gpus)
+                yield from _alone(asked, machines[0], use_gpus)
             if platform is not None:
                 yield from _resources(executor, machines)
         finally:
@@ -80,22 +87,24 @@ def _place(executor: Executor, machines: Sequence[Machine]) -> str:
     return f"none: cells run on {how}, with {cpus:g} CPUs, {gpus:g} GPUs"
 
 
-def _alone(parameters: Params | None, machine: Machine, use_gpus: bool) -> Iterator[Finding]:
+def _alone(asked: Experiment | None, machine: Machine, use_gpus: bool) -> Iterator[Finding]:
     if use_gpus:
         yield from judge_devices(machine.gpus, look((), ask_jax=True)["jax"])
-    if parameters is not None:
-        yield from judge_memory(machine.cpus, machine.memory, parameters)
+    if asked is not None:
+        yield from judge_memory(machine.cpus, machine.memory, asked)
 
 
 def _nodes(
-    parameters: Params | None, store: Store | None, use_gpus: bool, seconds: float
+    asked: Experiment | None, store: Store | None, use_gpus: bool, seconds: float
 ) -> Generator[Finding, None, list[Machine]]:
     """Findings on every node; returns what they offer to cells."""
-    own = look(COMPARED)
+    in_keys: Collection[str] = decisive(asked.workflow) if asked else NUMERIC_PACKAGES
+    packages = sorted({*COMPARED, *in_keys})
+    own = look(packages)
     with _marked(store) as place:
-        nodes = ask_nodes(COMPARED, place, use_gpus, seconds)
+        nodes = ask_nodes(packages, place, use_gpus, seconds)
     for node in nodes:
-        for finding in judge_node(node, own, parameters):
+        for finding in judge_node(node, own, asked, in_keys):
             yield finding._replace(where=node.name)
     if not use_gpus:
         yield from judge_processors(nodes)
@@ -120,24 +129,26 @@ def _marked(store: Store | None) -> Iterator[Place | None]:
 
 def _resources(executor: Executor, machines: Sequence[Machine]) -> Iterator[Finding]:
     """Ray lets a cell that no node can ever run wait for ever."""
-    satisfied = {kind: slots(machines, executor.wanted(kind)) for kind in KINDS}
+    kinds = {"default": "a", **{kind: f"a {kind}" for kind in executor.runtime.resources if kind != "default"}}
+    satisfied = {kind: slots(machines, executor.wanted(kind)) for kind in kinds}
     for kind, number in satisfied.items():
         if not number:
             wanted = executor.wanted(kind)
-            asked = f"{wanted.cpus:g} CPUs, {wanted.gpus:g} GPUs, {wanted.memory_gb:g} GB"
+            amounts = f"{wanted.cpus:g} CPUs, {wanted.gpus:g} GPUs, {wanted.memory_gb:g} GB"
             there = "; ".join(f"{one.cpus:g} CPUs, {one.gpus:g} GPUs, {one.memory / 2**30:.1f} GB" for one in machines)
             yield Finding(
                 "resources",
                 "FAIL",
-                f"runtime.resources: a {kind} cell asks for {asked}, which no machine has ({there}): ask for less",
+                f"runtime.resources: {kinds[kind]} cell asks for {amounts}, which no machine has ({there}): ask for "
+                "less",
             )
     if all(satisfied.values()):
         yield Finding("resources", "ok", f"{min(satisfied.values())} cells or more of every kind run at once")
 
 
-def _attempt(found: Callable[[], Found]) -> tuple[Found | None, str]:
+def _attempt(answer: Callable[[], T]) -> tuple[T | None, str]:
     """A value, or what is wrong with what it is made from."""
     try:
-        return found(), ""
+        return answer(), ""
     except AwtError as error:
         return None, str(error)

@@ -17,10 +17,10 @@ class Finding(NamedTuple):
     where: str = ""
 
 
-def guarded(check: str, found: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def guarded(check: str, find: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
     """The findings of a check, whatever is broken: what it stumbles over is its last finding."""
     try:
-        yield from found()
+        yield from find()
     except Exception as error:
         yield of_error(check, error)
 

@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from awt.artifacts import sha256
-from awt.data import PRESENT, READERS, data_root
+from awt.data.options import Data
+from awt.data.prepare import PRESENT, READERS, data_root
 from awt.doctor.finding import Finding, of_error
-from awt.doctor.judge import INSTALL, judge_packages, judge_rooms
+from awt.doctor.judge import INSTALL, NUMERIC_PACKAGES, judge_packages, judge_rooms
 from awt.doctor.look import room, writing_error
 from awt.errors import DISK_FULL, is_disk_full
-from awt.lineage.records import PACKAGES
-from awt.params import Params
+from awt.lineage.versions import PACKAGES
 from awt.runtime.store import Store
-from awt.workflows.running import store_of
+from awt.workflows.experiment import Experiment
 
 DATA_SECONDS = 20.0  # for the data to be verified; more is left to `awt data verify`
 STORE_SECONDS = 20.0  # for the store to answer
 ENTRIES_SECONDS = 2.0  # for its entries to be looked at
 COMMAND_SECONDS = 60.0
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 def check_lock(repository: Path) -> Iterator[Finding]:
@@ -41,38 +41,43 @@ def check_lock(repository: Path) -> Iterator[Finding]:
     pins = (line.strip().partition("==") for line in path.read_text(encoding="utf-8").splitlines())
     locked = {name.lower().replace("_", "-"): pinned for name, _, pinned in pins if pinned}
     wanted = {name: locked[name] for name in PACKAGES if name in locked}
-    yield from judge_packages({name: _version(name) for name in wanted}, wanted, "of requirements.lock")
+    here = {name: _version(name) for name in wanted}
+    yield from judge_packages(here, wanted, "of requirements.lock", NUMERIC_PACKAGES)
 
 
 def check_python() -> Iterator[Finding]:
     """Stages are run with the first `python` on the PATH, which need not be the one that runs this."""
-    found = shutil.which("python")
-    if found is not None and Path(found).parent.resolve() == Path(sys.executable).parent.resolve():
+    first = shutil.which("python")
+    if first is not None and Path(first).parent.resolve() == Path(sys.executable).parent.resolve():
         yield Finding("python", "ok", f"{sys.version.split()[0]}, {sys.executable}")
         return
     yield Finding(
         "python",
         "warning",
-        f"`dvc repro` runs stages with {found or 'no python at all'}, not with {sys.executable}: activate the "
+        f"`dvc repro` runs stages with {first or 'no python at all'}, not with {sys.executable}: activate the "
         "environment (`make repro` does it by itself)",
     )
 
 
-def check_data(parameters: Params) -> Iterator[Finding]:
+def check_data(asked: Experiment) -> Iterator[Finding]:
     """The data set of the experiment, verified as `awt data verify` does, for as long as the doctor has."""
-    name = parameters.data.name
-    slow = Finding("data", "warning", f"{name} takes long to read; `awt data verify {name}` verifies all of it")
-    yield from in_time(DATA_SECONDS, lambda: list(_data(parameters)), [slow])
+    data = getattr(asked.params, "data", None)
+    if not isinstance(data, Data):
+        yield Finding("data", "ok", f"the workflow {asked.workflow.name} has no section `data`")
+        return
+    root = data_root(data, asked.repository).resolve()
+    slow = Finding("data", "warning", f"{data.name} takes long to read; `awt data verify {data.name}` verifies all")
+    yield from in_time(DATA_SECONDS, lambda: list(_data(data, root)), [slow])
 
 
-def in_time(seconds: float, found: Callable[[], Found], otherwise: Found) -> Found:
+def in_time(seconds: float, answer: Callable[[], T], otherwise: T) -> T:
     """What a function returns, or something else if that takes too long; it is then left to itself."""
-    answers: list[Found] = []
+    answers: list[T] = []
     failures: list[Exception] = []
 
     def work() -> None:
         try:
-            answers.append(found())
+            answers.append(answer())
         except Exception as error:
             failures.append(error)
 
@@ -84,29 +89,28 @@ def in_time(seconds: float, found: Callable[[], Found], otherwise: Found) -> Fou
     return answers[0] if answers else otherwise
 
 
-def _data(parameters: Params) -> Iterator[Finding]:
-    data, root = parameters.data, data_root(parameters.data, Path(parameters.root)).resolve()
+def _data(data: Data, root: Path) -> Iterator[Finding]:
     if data.name not in PRESENT:
         raw = READERS[data.name](data, root)
         yield Finding("data", "ok", f"{data.name}: {len(raw.train_y)} training points")
         return
-    found = PRESENT[data.name](root)
-    if not found.missing:
-        yield Finding("data", "ok", f"{data.name}: {found.paths[0].parent} (verified by {found.checked_by})")
+    files = PRESENT[data.name](root)
+    if not files.missing:
+        yield Finding("data", "ok", f"{data.name}: {files.paths[0].parent} (verified by {files.checked_by})")
         return
     yield Finding(
         "data",
         "FAIL",
-        f"{root / data.name}: no {', '.join(found.missing)}; `awt data fetch {data.name}` downloads what is missing, "
+        f"{root / data.name}: no {', '.join(files.missing)}; `awt data fetch {data.name}` downloads what is missing, "
         "or name the folder that has it with AWT_DATA_DIR or data.root",
     )
 
 
-def find_store(parameters: Params) -> tuple[Store | None, list[Finding]]:
+def find_store(asked: Experiment) -> tuple[Store | None, list[Finding]]:
     """The store, if it can be used, and the findings on it; one at a URL may take long to answer, or never do."""
 
     def look() -> tuple[Store | None, list[Finding]]:
-        store = store_of(parameters)
+        store = asked.store()
         return store, list(check_store(store))
 
     slow = Finding("store", "FAIL", f"runtime.store: no answer within {STORE_SECONDS:g} s: is it reachable from here?")

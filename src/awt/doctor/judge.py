@@ -1,11 +1,11 @@
 """What to make of a machine's looks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from awt.doctor.finding import Finding
-from awt.params import Params
-from awt.runtime.cell import NUMERIC_PACKAGES
+from awt.workflows.experiment import Experiment
+from awt.workflows.tickets.params import Kernel
 
 GB = 1e9
 NEEDED = 0.1 * GB  # of a disk, or nothing can be done there
@@ -15,6 +15,7 @@ SHARED_MEMORY = 0.2 * GB  # Ray takes a folder on the disk for its results, and 
 WORKER_GB = 0.35  # of a worker that has imported JAX, beside its cell
 CLOCK = 5.0  # seconds
 INSTALL = "`pip install --no-deps -r requirements.lock`"
+NUMERIC_PACKAGES = ("jax", "jaxlib", "numpy", "optax")  # on whose versions the numbers depend
 
 
 class Node(NamedTuple):
@@ -29,11 +30,11 @@ class Node(NamedTuple):
 
 
 def judge_packages(
-    versions: Mapping[str, str | None], wanted: Mapping[str, str | None], whose: str
+    versions: Mapping[str, str | None], wanted: Mapping[str, str | None], whose: str, decisive: Collection[str]
 ) -> Iterator[Finding]:
-    """Numeric packages must be the very same; of others, only a missing one stops the work."""
+    """Decisive packages must be the very same; of others, only a missing one stops the work."""
     differing = {name: version for name, version in wanted.items() if versions[name] != version and version is not None}
-    serious = [name for name in differing if name in NUMERIC_PACKAGES or versions[name] is None]
+    serious = [name for name in differing if name in decisive or versions[name] is None]
     for state, names in (("FAIL", serious), ("warning", [name for name in differing if name not in serious])):
         if names:
             said = ", ".join(f"{name} {versions[name] or 'is missing'} ({differing[name]} {whose})" for name in names)
@@ -79,41 +80,46 @@ def judge_looks(looks: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def judge_node(node: Node, own: Mapping[str, Any], parameters: Params | None) -> Iterator[Finding]:
-    """A node's findings; `own` are this machine's looks."""
+def judge_node(
+    node: Node, own: Mapping[str, Any], asked: Experiment | None, decisive: Collection[str] = NUMERIC_PACKAGES
+) -> Iterator[Finding]:
+    """A node's findings; `own` are this machine's looks, and `decisive` the packages that cells' keys have."""
     looks = node.looks
     if looks is None:
         yield Finding("node", "FAIL", f"{node.error}: restart Ray there, or take it out of the cluster")
         return
     if looks["python"].split(".")[:2] != own["python"].split(".")[:2]:
         yield Finding("packages", "FAIL", f"Python {looks['python']}, here {own['python']}: install the same")
-    yield from judge_packages(looks["versions"], own["versions"], "here")
+    yield from judge_packages(looks["versions"], own["versions"], "here", decisive)
     yield from judge_looks(looks)
-    if parameters is not None:
+    if asked is not None:
         yield from judge_devices(node.resources.get("GPU", 0), looks["jax"])
-        yield from judge_memory(node.resources.get("CPU", 0), node.resources.get("memory", 0), parameters)
+        yield from judge_memory(node.resources.get("CPU", 0), node.resources.get("memory", 0), asked)
     yield from _judge_store(looks["store"])
     yield from _judge_clock(node)
 
 
-def judge_memory(cpus: float, memory: float, parameters: Params) -> Iterator[Finding]:
-    """Whether as many tiles as run at once fit: nothing is said where no cell runs."""
-    asked = parameters.runtime.resources.get("tile", parameters.runtime.resources.get("default"))
-    tiles = int(cpus / (asked.cpus if asked else 1))
-    each = parameters.kernel.memory_gb + WORKER_GB
+def judge_memory(cpus: float, memory: float, asked: Experiment) -> Iterator[Finding]:
+    """Whether as many tiles as run at once fit: nothing is said where no cell runs, or none computes tiles."""
+    kernel, resources = getattr(asked.params, "kernel", None), asked.params.runtime.resources
+    if not isinstance(kernel, Kernel):
+        return
+    wanted = resources.get("tile", resources.get("default"))
+    tiles = int(cpus / (wanted.cpus if wanted else 1))
+    each = kernel.tile_memory_gb + WORKER_GB
     if tiles and each * GB > memory:
         yield Finding(
             "memory",
             "FAIL",
-            f"a tile may take {each:.3g} GB (kernel.memory_gb: {parameters.kernel.memory_gb:g}), and "
-            f"{memory / GB:.3g} GB are there: lower kernel.memory_gb",
+            f"a tile may take {each:.3g} GB (kernel.tile_memory_gb: {kernel.tile_memory_gb:g}), and "
+            f"{memory / GB:.3g} GB are there: lower kernel.tile_memory_gb",
         )
     elif tiles and tiles * each * GB > memory:
         yield Finding(
             "memory",
             "warning",
             f"{tiles} tiles at once may take {tiles * each:.3g} GB, and {memory / GB:.3g} GB are there: lower "
-            f"kernel.memory_gb, or have runtime.resources.tile ask for memory_gb: {each:.3g}",
+            f"kernel.tile_memory_gb, or have runtime.resources.tile ask for memory_gb: {each:.3g}",
         )
     elif tiles:
         yield Finding("memory", "ok", f"{memory / GB:.3g} GB, of which {tiles} tiles take {tiles * each:.3g} at most")

@@ -21,6 +21,7 @@ from awt.data.dataset import Dataset
 from awt.data.gaussian import radius
 from awt.data.options import Data, Gaussian
 from awt.models.architecture import Model
+from awt.models.registry import NETWORKS, resolved
 from awt.names import TicketName
 
 COLUMNS = ["method", "density", "seed", "coordinates", "accuracy", "angle", "cosine", "robustness", "withstands"]
@@ -38,7 +39,7 @@ def is_linear(data: Data, model: Model, threat: Threat) -> bool:
     """Whether the closed forms are those of this network under this threat."""
     return (
         data.name == "gaussian"
-        and (model.name, len(model.widths)) == ("mlp", 0)
+        and (resolved(model).name, len(model.widths)) == (NETWORKS["mlp"], 0)
         and (threat.norm, threat.eps_unit) == ("l2", "pixel")
     )
 

@@ -61,7 +61,7 @@ class Probe:
     def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array, residual: jax.Array) -> jax.Array:
         """[probes, n, k]"""
         vectors = random_signs(key, (self.probes, *residual.shape))
-        function, at = _function(masked)
+        function, at = differentiated(masked)
         return jax.vmap(partial(kernel_product, function, at, x, moved))(vectors)
 
 
@@ -73,7 +73,7 @@ class Residual:
 
     def views(self, masked: Masked, x: jax.Array, moved: jax.Array, key: jax.Array, residual: jax.Array) -> jax.Array:
         """[1, n, k]"""
-        function, at = _function(masked)
+        function, at = differentiated(masked)
         return kernel_product(function, at, x, moved, residual)[None]
 
 
@@ -115,8 +115,8 @@ def mean_and_error(estimates: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), error
 
 
-def _function(masked: Masked) -> tuple[Callable[[Weights, jax.Array], jax.Array], Weights]:
-    """What is differentiated and where: w ↦ f(m⊙w) at w has gradients through kept weights only, f at m⊙w has all."""
+def differentiated(masked: Masked) -> tuple[Callable[[Weights, jax.Array], jax.Array], Weights]:
+    """What is differentiated, and where: w ↦ f(m⊙w) at w has gradients through kept weights only, f at m⊙w has all."""
     network, weights, mask = masked.network, masked.weights, masked.mask
     if mask is None:
         return network.apply, weights

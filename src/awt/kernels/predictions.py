@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from awt.errors import InputError
 from awt.kernels._neural_tangents import flow
-
-ASYMMETRY = 1e-4  # relative to the largest entry: what single precision leaves, and a mixed kernel far exceeds
+from awt.kernels.tiles import asymmetry, is_symmetric
 
 
 class Outputs(NamedTuple):
@@ -111,11 +110,9 @@ def _check_shapes(gram: np.ndarray, targets: np.ndarray, cross: np.ndarray) -> N
 
 
 def _check_symmetry(gram: np.ndarray) -> None:
-    transposed = gram.T if gram.ndim == 2 else gram.transpose(1, 0, 3, 2)
-    asymmetry = np.abs(gram - transposed).max()
-    if not asymmetry <= ASYMMETRY * np.abs(gram).max():
+    if not is_symmetric(gram):
         raise InputError(
-            f"gram: not symmetric (by up to {asymmetry:.3g}), or not finite; "
+            f"gram: not symmetric (by up to {asymmetry(gram):.3g}), or not finite; "
             "it should be the kernel of the points trained on with themselves"
         )
 

@@ -14,6 +14,7 @@ from awt.errors import InputError
 GRAM_FORMAT = 2
 INDEX = "index.json"
 DTYPE = np.dtype("<f4")
+ASYMMETRY = 1e-4  # relative to the largest entry: what single precision leaves, and a mixed kernel far exceeds
 
 Shape = Literal["full", "trace"]
 Range = tuple[int, int]  # half-open
@@ -119,6 +120,16 @@ def as_matrix(block: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(block.transpose(0, 2, 1, 3), np.float64).reshape(n * k, other * l)
 
 
+def asymmetry(block: np.ndarray) -> float:
+    """The largest difference between a square block and its transpose."""
+    return float(np.abs(block - transposed(block)).max())
+
+
+def is_symmetric(block: np.ndarray) -> bool:
+    """Whether a kernel is that of one set of points, up to rounding."""
+    return block.shape[0] == block.shape[1] and asymmetry(block) <= ASYMMETRY * float(np.abs(block).max())
+
+
 class Slice(NamedTuple):
     """Some rows of a tile, as a matrix; `mirrored` where its transpose is part of the Gram matrix as well."""
 
@@ -132,6 +143,7 @@ class Gram:
     """A Gram matrix in a folder: an operator that has only a slice of a tile in memory, and any block on demand."""
 
     __array_ufunc__ = None  # so that numpy leaves `vector @ gram` to this class
+    dtype = DTYPE
 
     def __init__(self, folder: Path) -> None:
         """Opens a folder; its index and the form of every tile are checked."""
@@ -168,7 +180,7 @@ class Gram:
         for name, (start, stop), points in (("rows", rows, self.index.rows), ("columns", columns, self.index.columns)):
             if not 0 <= start <= stop <= points:
                 raise InputError(f"{self.folder}: {name} {start}..{stop} of a Gram matrix with {points}")
-        found = np.empty(self.index.block_shape(rows, columns), DTYPE)
+        found = np.empty(self.index.block_shape(rows, columns), self.dtype)
         for i, inner_rows, outer_rows in _pieces(rows, self.index.side):
             for j, inner_columns, outer_columns in _pieces(columns, self.index.side):
                 found[outer_rows, outer_columns] = self.tile(i, j)[inner_rows, inner_columns]
@@ -258,6 +270,19 @@ class Gram:
         if block.shape != wanted or block.dtype != DTYPE:
             raise InputError(f"{path}: not the tile of {DTYPE} {list(wanted)} that {INDEX} says: compute it again")
         return block
+
+
+class HeldGram(Gram):
+    """A Gram matrix in memory, under a name for errors; of one set of points where it is symmetric."""
+
+    def __init__(self, kernel: np.ndarray, name: str, classes: int) -> None:
+        rows, columns = kernel.shape[:2]
+        shape: Shape = "full" if kernel.ndim == 4 else "trace"
+        self.folder, self.dtype, self._kernel = Path(name), kernel.dtype, kernel
+        self.index = Index(rows, columns, max(rows, columns), is_symmetric(kernel), shape, classes)
+
+    def _load(self, tile: Tile) -> np.ndarray:
+        return self._kernel[slice(*tile.rows), slice(*tile.columns)]
 
 
 def _pieces(points: Range, side: int) -> Iterator[tuple[int, slice, slice]]:

@@ -4,19 +4,19 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from awt.artifacts import decode_json, sha256
+from awt.artifacts import sha256
 from awt.lineage.cells import Made
-from awt.lineage.edges import Edge, Status, breaks
+from awt.lineage.edges import Edge, breaks, check_cells, check_checkpoints, summary
 from awt.lineage.hashes import DIR
-from awt.lineage.snapshot import Snapshot, git
-from awt.lineage.stored import check_cells, check_checkpoints
+from awt.lineage.repository import git
+from awt.lineage.snapshot import Snapshot
 from awt.lineage.targets import Target
 from awt.lineage.verify import Verifier
 from awt.runtime.store import Store
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _RAN = ("run", "began", "ended", "seconds", "host", "executor", "platform", "git", "versions", "seeds", "retries")
-_CELL = ("host", "device", "seconds", "finished", "run")
+_CELL = ("tags", "host", "device", "seconds", "finished", "run")
 
 
 def steps_of(target: Target) -> list[str]:
@@ -24,14 +24,14 @@ def steps_of(target: Target) -> list[str]:
     return target.snapshot.before(target.stage) if target.stage in target.snapshot.steps else []
 
 
-def check(target: Target, store: Store) -> list[Edge]:
+def check(target: Target, store: Store, verifier: Verifier) -> list[Edge]:
     """Every edge between a target of the working tree and the raw data."""
     snapshot = target.snapshot
     stages = steps_of(target)
     outs = {path for stage in stages for path in snapshot.steps[stage].inputs}
     if target.path is not None:
         outs.add(snapshot.out_of(target.path) or target.path)
-    edges = Verifier(snapshot).lineage(stages, outs) + check_cells(target.cells.behind(target.nearest), store)
+    edges = verifier.lineage(stages, outs) + check_cells(target.cells.behind(target.nearest), store)
     if target.kind in ("cell", "checkpoint"):
         edges += check_checkpoints(target.nearest[0].key, target.stage, store)
     return edges
@@ -40,7 +40,6 @@ def check(target: Target, store: Store) -> list[Edge]:
 def answer(target: Target, edges: list[Edge], experiment: str) -> dict[str, Any]:
     snapshot = target.snapshot
     behind = target.cells.behind(target.nearest) or list(target.nearest)
-    described = snapshot.read("artifacts/data/dataset.json")
     return {
         "format_version": FORMAT_VERSION,
         "target": target.text,
@@ -51,8 +50,9 @@ def answer(target: Target, edges: list[Edge], experiment: str) -> dict[str, Any]
         "file": _file(target),
         "sound": not breaks(edges) if edges else None,  # of a revision: not looked at
         "steps": [_step(snapshot, stage, behind, edges) for stage in steps_of(target)],
-        "raw_data": decode_json(described, "dataset.json")["sources"] if described else None,
+        "raw_data": snapshot.raw_data,
         "edges": [asdict(edge) for edge in edges],
+        "verdict": summary(edges),
         "reproduce": reproduce(target, experiment),
     }
 
@@ -73,7 +73,7 @@ def _step(snapshot: Snapshot, stage: str, behind: list[Made], edges: Iterable[Ed
         "stage": stage,
         "command": step.command,
         "params": dict(step.params),
-        "code": dict(sorted(step.code.items())),
+        "code": snapshot.code(stage) or {"digest": step.code, "modules": {}, "distributions": {}},
         "inputs": {path: {"md5": md5, "from": snapshot.makers.get(path)} for path, md5 in step.inputs.items()},
         "outputs": {path: {"md5": md5} for path, md5 in step.outs.items()},
         "sha256": {"inputs": record.get("inputs", {}), "outputs": record.get("outputs", {})},
@@ -104,28 +104,25 @@ def _cell(one: Made) -> dict[str, Any]:
 def reproduce(target: Target, experiment: str) -> list[str]:
     """What to type in a clone to get the same bytes."""
     snapshot = target.snapshot
-    record = snapshot.records.get(target.stage, {})
-    state = record.get("git") or {}
-    lock = f"./{snapshot.place}/dvc.lock"
-    locked = snapshot.revision or (
-        (git(snapshot.repository, "rev-parse", "HEAD") or "").strip()
-        if git(snapshot.repository, "diff", "--quiet", "HEAD", "--", lock) is not None
-        and git(snapshot.repository, "cat-file", "-e", f"HEAD:{lock}") is not None
-        else None
-    )
+    state = snapshot.records.get(target.stage, {}).get("git") or {}
+    locked = snapshot.revision or _revision_of_lock(snapshot)
     revision = locked or state.get("revision")
     commands = [f"git checkout {revision}"] if revision else []
     if state.get("dirty") and not locked:
         commands.append("# and the changes that were not committed when it ran")
     commands += ["make environment", "source .venv/bin/activate"]
     commands += [f"cd {snapshot.place}"] if snapshot.place != "." else []
+    again = f"awt lineage {experiment}"
     if target.kind in ("cell", "checkpoint"):
-        return [*commands, f"dvc repro {target.stage}", f"awt rerun {target.nearest[0].key[:16]} --serial"]
-    return [*commands, f"dvc repro {target.stage}", f"awt lineage {experiment}"]
+        again = f"awt rerun {target.nearest[0].key[:16]} --serial"
+    return [*commands, f"dvc repro {target.stage}", again]
 
 
-def summary(edges: list[Edge]) -> dict[str, Any]:
-    """How many edges there are of each status, and those that are worth a word."""
-    told = [edge for edge in edges if edge.status != Status.OK or (edge.remark and edge.kind != "input")]
-    counts = {status.value: sum(edge.status == status for edge in edges) for status in Status}
-    return {"edges": counts, "sound": not breaks(edges), "told": [asdict(edge) for edge in told]}
+def _revision_of_lock(snapshot: Snapshot) -> str | None:
+    """HEAD, if dvc.lock is as it is there."""
+    lock = f"./{snapshot.place}/dvc.lock"
+    if git(snapshot.repository, "cat-file", "-e", f"HEAD:{lock}") is None:
+        return None
+    if git(snapshot.repository, "diff", "--quiet", "HEAD", "--", lock) is None:
+        return None
+    return (git(snapshot.repository, "rev-parse", "HEAD") or "").strip()

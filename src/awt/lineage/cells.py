@@ -1,36 +1,17 @@
 """The cells behind a result: what run records and the store say of them, and which came from which."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from awt.lineage.graph import Graph, Node
 from awt.lineage.pipeline import flat
 from awt.lineage.snapshot import Snapshot
+from awt.names import TicketName
 from awt.runtime.cell import Surroundings, from_json
+from awt.runtime.known import Known
 from awt.runtime.store import Entry, Store
-
-
-class Ticket(NamedTuple):
-    """What a label or a file name is about; no seed: all of them."""
-
-    method: str
-    density: float
-    seed: int | None = None
-
-    def matches(self, label: str) -> bool:
-        found = re.search(r"(?:^| )(\w+) (\S+) seed (\d+)(?: |$)", label)
-        if found is None or found[1] != self.method or found[2] != f"{self.density:g}":
-            return False
-        return self.seed is None or int(found[3]) == self.seed
-
-    @classmethod
-    def of_file(cls, name: str) -> "Ticket | None":
-        """Files of a ticket, and folders of its kernels, start with method, density and seed."""
-        found = re.match(r"(\w+)-([\d.e-]+)-seed(\d+)", name)
-        return cls(found[1], float(found[2]), int(found[3])) if found else None
 
 
 @dataclass(frozen=True)
@@ -42,6 +23,17 @@ class Made:
     stage: str
     noted: Mapping[str, Any]
     entry: Entry | None
+
+    @classmethod
+    def of(cls, known: Known, store: Store) -> "Made":
+        """A cell that no record names: of an unfinished run, or an older one."""
+        noted = {"state": known.state, "tags": known.cell.tags}
+        return cls(known.key, known.cell.label, known.stage, noted, store.peek(known.key))
+
+    @property
+    def tags(self) -> Mapping[str, Any]:
+        """What it is about."""
+        return self.noted.get("tags", {})
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -58,15 +50,22 @@ class Made:
         return {name: source["sha256"] for name, source in self.sources.items()}
 
     def has_its_key(self) -> bool:
-        """Whether the entry's description gives the key that it lies under; True where it has too little to say."""
+        """Whether the entry's description gives the key that it lies under."""
         about = self.about
-        if not {"threads", "versions"} <= about.keys():
-            return True
+        if "versions" in about:
+            return True  # of awt 0.1, whose keys were made of other things
         try:
             surroundings, cell = Surroundings(**about["surroundings"]), from_json(about["cell"])
+            return surroundings.key(cell, about["threads"], about["code"]) == self.key
         except (KeyError, TypeError, AttributeError):
             return False
-        return surroundings.key(cell, about["threads"], about["versions"]) == self.key
+
+    def is_named_by(self, path: str) -> bool:
+        """Whether a part of a path starts with the name of the ticket that the cell is about."""
+        if not self.tags.keys() >= set(TicketName._fields):
+            return False
+        name = str(TicketName.of(self.tags))
+        return any(part == name or part.startswith((f"{name}.", f"{name}-")) for part in PurePath(path).parts)
 
 
 class Cells:
@@ -74,12 +73,12 @@ class Cells:
 
     def __init__(self, snapshot: Snapshot, store: Store | None) -> None:
         self.made: dict[str, Made] = {}
-        for stage, record in snapshot.records.items():
-            for noted in record.get("cells", {}).get("cells", []):
+        for stage in snapshot.order:
+            for noted in snapshot.records.get(stage, {}).get("cells", {}).get("cells", []):
                 key = noted["key"]
                 entry = store.peek(key) if store else None
                 self.made.setdefault(key, Made(key, noted["label"], stage, noted, entry))
-        self._order = snapshot.order
+        self._snapshot = snapshot
         self._by_digest: dict[str, list[Made]] = {}
         for one in self.made.values():
             for digest in set(one.entry.digests.values()) if one.entry else ():
@@ -87,94 +86,97 @@ class Cells:
 
     def of_file(self, path: str, sha256: str, stages: Iterable[str]) -> Made | None:
         """The cell of some stages that returned a file; several may return the same bytes: then by its name."""
-        found = [one for one in self._by_digest.get(sha256, []) if one.stage in stages]
-        ticket = Ticket.of_file(PurePath(path).name)
-        return next((one for one in found if ticket and ticket.matches(one.label)), found[0] if found else None)
+        makers = [one for one in self._by_digest.get(sha256, []) if one.stage in stages]
+        return next((one for one in makers if one.is_named_by(path)), makers[0] if makers else None)
 
     def _source(self, one: Made, source: Mapping[str, str]) -> Made | None:
         """The cell that an input came from: an entry of the store, or a file that an earlier stage published."""
         folder = PurePath(source["path"]).parent.name
         if folder in self.made:
             return self.made[folder]
-        return self.of_file(source["path"], source["sha256"], self._order[: self._order.index(one.stage)])
+        return self.of_file(source["path"], source["sha256"], self._stages_before(one))
+
+    def _stages_before(self, one: Made) -> list[str]:
+        return self._snapshot.before(one.stage)[1:] if one.stage in self._snapshot.steps else []
 
     def of_stage(self, stage: str) -> list[Made]:
         return [one for one in self.made.values() if one.stage == stage]
 
     def behind(self, some: Iterable[Made]) -> list[Made]:
-        """Cells and all that they came from, in the order of the records; by their inputs, or, where the store does not
-        have them, by what their labels are about."""
-        found: dict[str, Made] = {}
+        """Cells and all that they came from, in the order of the records."""
+        behind: dict[str, Made] = {}
         waiting = list(some)
         while waiting:
             one = waiting.pop()
-            if one.key not in found:
-                found[one.key] = one
+            if one.key not in behind:
+                behind[one.key] = one
                 waiting += self._parents(one)
-        return [one for key, one in self.made.items() if key in found]
+        return [one for key, one in self.made.items() if key in behind]
 
     def _parents(self, one: Made) -> list[Made]:
+        """By its inputs; where the store does not have it, the cells of earlier stages that are about the same, or part
+        of it: the same seed, or the same method and seed."""
         if one.entry is not None:
             return [made for source in one.sources.values() if (made := self._source(one, source))]
-        return [other for other in self.made.values() if _is_behind(other.label, one.label)]
+        earlier = [other for stage in self._stages_before(one) for other in self.of_stage(stage)]
+        return [other for other in earlier if other.tags and _is_part(other.tags, one.tags)]
 
     def graph(self, some: list[Made]) -> Graph:
-        """Cells and what they came from, named by the part that they play, so that two such graphs can be compared."""
+        """Cells and what they came from, named by what they do and numbered by their labels, so that two such graphs can
+        be compared."""
         nodes: dict[str, Node] = {}
         parents: dict[str, tuple[str, ...]] = {}
-        behind = self.behind(some) or some
         roles: dict[str, str] = {}
+        behind = self.behind(some) or some
+        for one in sorted(behind, key=lambda one: one.label):
+            same = sum(_role(other) == _role(one) for other in behind if other.key in roles)
+            roles[one.key] = _role(one) + (f" {same + 1}" if same else "")
         for one in behind:
-            same = sum(part(other.label) == part(one.label) for other in behind if other.key in roles)
-            roles[one.key] = part(one.label) + (f" {same + 1}" if same else "")
-        for one in behind:
-            role, before, found = roles[one.key], [], _facts(roles[one.key], one)
+            role = roles[one.key]
+            before, own = [], _facts(role, one)
             for name, source in one.sources.items():
                 other = self._source(one, source)
                 if other is None:
-                    found[f"{role}: {name}"] = Node("artifact", source["sha256"], f"{name} of {one.label}")
+                    own[f"{role}: {name}"] = Node("artifact", source["sha256"], f"{name} of {one.label}")
                 else:
                     before.append(roles[other.key])
-            nodes |= {**found, role: Node("cell", one.key, one.label)}
-            parents |= dict.fromkeys(found, ()) | {role: tuple(dict.fromkeys([*found, *before]))}
+            nodes |= {**own, role: Node("cell", one.key, one.label)}
+            parents |= dict.fromkeys(own, ()) | {role: tuple(dict.fromkeys([*own, *before]))}
         return Graph(nodes, parents)
 
     def impact(self, sha256s: Iterable[str]) -> list[Made]:
         """The cells that came from files with these digests."""
-        known, found = set(sha256s), dict[str, Made]()
+        known, reached = set(sha256s), set[str]()
         while True:
-            fresh = [one for key, one in self.made.items() if key not in found and known & set(one.inputs.values())]
+            fresh = [one for one in self.made.values() if one.key not in reached and known & set(one.inputs.values())]
             if not fresh:
-                return [one for key, one in self.made.items() if key in found]
+                return [one for key, one in self.made.items() if key in reached]
             for one in fresh:
-                found[one.key] = one
+                reached.add(one.key)
                 known |= set(one.entry.digests.values()) if one.entry else set()
 
 
-def part(label: str) -> str:
-    """What a label says beside the ticket, seed and number of epochs that it is about."""
-    return re.sub(r" (\w+ [\d.e-]+ |of \d+ epochs |\w+ )?seed \d+", "", label.replace(" weights", ""))
+def _is_part(tags: Mapping[str, Any], of: Mapping[str, Any]) -> bool:
+    return all(name in of and of[name] == value for name, value in tags.items())
+
+
+def _role(one: Made) -> str:
+    """What a cell does, whatever it is about."""
+    cell = one.about.get("cell", {})
+    return " ".join(dict.fromkeys([cell.get("kind", one.stage), cell.get("function", "").rpartition(":")[2]])).strip()
 
 
 def _facts(role: str, one: Made) -> dict[str, Node]:
     """What decided a cell's result beside its inputs."""
-    described, around = one.about.get("cell", {}), one.about.get("surroundings", {})
-    values = {name: ("parameter", value) for name, value in flat(dict(described.get("params", {}))).items() if name}
-    values |= {name: ("environment", value) for name, value in around.items()}
-    values |= {"function": ("code", described.get("function"))}
-    return {f"{role}: {name}": Node(kind, value, f"{name} of {one.label}") for name, (kind, value) in values.items()}
-
-
-_ORDER = ("initial", "teacher", "dense", "kernel", "points", "plan", "mask", "retrain", "evaluate")
-
-
-def _is_behind(other: str, label: str) -> bool:
-    """Whether a cell is of an earlier kind, and of the same ticket, or of none but the same seed."""
-    ticket = re.search(r"(\w+ \S+ seed \d+)(?: |$)", label)
-    kinds = [_ORDER.index(text.split()[0]) if text.split()[0] in _ORDER else len(_ORDER) for text in (other, label)]
-    if ticket is None or kinds[0] >= kinds[1]:
-        return False
-    method, seed = ticket[1].split()[0], ticket[1].rpartition(" seed ")[2]
-    if other.split()[0] in ("mask", "retrain"):
-        return f" {ticket[1]}" in f" {other}"
-    return other.endswith(f" seed {seed}") and (other.split()[0] in ("initial", "teacher") or f" {method} " in other)
+    about, cell = one.about, one.about.get("cell", {})
+    code = about.get("code", {})
+    around = {**flat(dict(about.get("surroundings", {}))), "threads": about.get("threads")}
+    values = [("parameter", flat(dict(cell.get("params", {})))), ("environment", around)]
+    values += [("code", code.get("modules", {})), ("environment", code.get("distributions", {}))]
+    values += [("code", {"function": cell.get("function")}), ("environment", {"python": code.get("python")})]
+    return {
+        f"{role}: {name}": Node(kind, value, f"{name} of {one.label}")
+        for kind, named in values
+        for name, value in named.items()
+        if one.entry
+    }

@@ -8,7 +8,8 @@ from awt.artifacts import sha256
 from awt.errors import InputError
 from awt.lineage.cells import Cells
 from awt.lineage.graph import Change, Graph, Node, difference
-from awt.lineage.snapshot import RAW, Snapshot, git, graph_of
+from awt.lineage.repository import git
+from awt.lineage.snapshot import RAW, Snapshot, graph_of
 from awt.lineage.targets import Target, locate, path_of
 from awt.runtime.store import Store
 
@@ -19,26 +20,26 @@ def differences(one: Target, other: Target) -> dict[str, Any]:
     """What differs between two results, and first where they part: nearest to the raw data."""
     same_place = (one.snapshot.place, one.snapshot.revision) == (other.snapshot.place, other.snapshot.revision)
     by_cell = same_place or "cell" in (one.kind, other.kind)
-    graphs = _by_cell(one, other) if by_cell else (_by_stage(one), _by_stage(other))
-    found = difference(*graphs)
+    parted = difference(*(_by_cell(one, other) if by_cell else (_by_stage(one), _by_stage(other))))
     return {
         "one": {"target": one.text, "value": one.value if one.kind == "number" else None},
         "other": {"target": other.text, "value": other.value if other.kind == "number" else None},
-        "same": not found.first,
-        "first": [_told(change, one, other) for change in found.first],
-        "also": [_told(change, one, other) for change in found.also],
-        "follows": [_told(change, one, other) for change in found.follows],
+        "same": not parted.first,
+        **{kind: [_told(change, one, other) for change in getattr(parted, kind)] for kind in parted._fields},
     }
 
 
 def _by_cell(one: Target, other: Target) -> tuple[Graph, Graph]:
-    """Of a cell that only one of them has, that it has it is all there is to say."""
+    """Of a cell that only one of them has, that it has it is all there is to say; code that only one of two cells can
+    reach is so because of what it was asked for, or of code that imports it."""
     graphs = [target.cells.graph(list(target.nearest)) for target in (one, other)]
     both = set(graphs[0].nodes) & set(graphs[1].nodes)
-    kept = [
-        graph.part(name for name in graph.nodes if name.partition(": ")[0] in both or ": " not in name)
-        for graph in graphs
-    ]
+
+    def says_something(name: str, node: Node) -> bool:
+        role, colon, _ = name.partition(": ")
+        return not colon or (role in both and (name in both or node.kind not in ("code", "environment")))
+
+    kept = [graph.part(name for name, node in graph.nodes.items() if says_something(name, node)) for graph in graphs]
     first, second = (_with_result(graph, target, []) for graph, target in zip(kept, (one, other), strict=True))
     return first, second
 
@@ -62,45 +63,46 @@ def _hash(target: Target) -> str | None:
 
 
 def _told(change: Change, one: Target, other: Target) -> dict[str, Any]:
-    node = change.one or change.other
-    assert node is not None  # a name comes from one of the graphs
+    nodes = [node for node in (change.one, change.other) if node is not None]
     told = {
         "name": change.name,
-        "kind": node.kind,
+        "kind": nodes[0].kind,
         "one": None if change.one is None else change.one.content,
         "other": None if change.other is None else change.other.content,
-        "of": [found.label for found in (change.one, change.other) if found is not None],
+        "of": [node.label for node in nodes],
     }
-    if node.kind == "code" and change.name.startswith("code "):
-        told["commits"] = _commits(node.label, one.snapshot, other.snapshot)
+    kind, _, module = change.name.partition(" ")
+    if kind == "code":
+        told["commits"] = _commits(module, nodes[0].label, one.snapshot, other.snapshot)
     return told
 
 
-def _commits(code: str, one: Snapshot, other: Snapshot) -> list[str]:
-    """The commits that changed some code from one to the other, newest first."""
-    ends = [_revision(code, snapshot) for snapshot in (one, other)]
+def _commits(module: str, path: str, one: Snapshot, other: Snapshot) -> list[str]:
+    """The commits that changed a module from one to the other, newest first."""
+    ends = [_revision(module, snapshot) for snapshot in (one, other)]
     if None in ends:
         return []
-    return (git(one.repository, "log", "--format=%h %s", f"{ends[0]}...{ends[1]}", "--", code) or "").splitlines()
+    return (git(one.repository, "log", "--format=%h %s", f"{ends[0]}...{ends[1]}", "--", path) or "").splitlines()
 
 
-def _revision(code: str, snapshot: Snapshot) -> str | None:
+def _revision(module: str, snapshot: Snapshot) -> str | None:
+    """Where a module was as the last stage that reached it ran with it."""
     if snapshot.revision is not None:
         return snapshot.revision
-    users = [snapshot.records.get(step.name, {}) for step in snapshot.steps.values() if code in step.code]
-    return next((record["git"]["revision"] for record in reversed(users) if record), None)
+    users = [stage for stage in snapshot.steps if module in (snapshot.code(stage) or {}).get("modules", ())]
+    return snapshot.records[users[-1]].get("git", {}).get("revision") if users else None
 
 
-def text(found: dict[str, Any]) -> str:
-    one, other = found["one"], found["other"]
+def text(told: dict[str, Any]) -> str:
+    one, other = told["one"], told["other"]
     lines = [
         f"{side['target']}" + (f" = {side['value']}" if side["value"] is not None else "") for side in (one, other)
     ]
-    if found["same"]:
+    if told["same"]:
         return "\n".join([*lines, "the same: nothing differs on the way from the raw data"])
-    lines += ["", "they part at:", *(_line(change) for change in found["first"])]
+    lines += ["", "they part at:", *(_line(change) for change in told["first"])]
     for name, title in (("also", "nearer to the result, these differ too:"), ("follows", "from that follow:")):
-        lines += ["", title, *(_line(change) for change in found[name])] if found[name] else []
+        lines += ["", title, *(_line(change) for change in told[name])] if told[name] else []
     return "\n".join(lines)
 
 
@@ -111,7 +113,7 @@ def _line(change: dict[str, Any]) -> str:
 
 
 def _short(content: Any) -> str:
-    if isinstance(content, str) and len(content) >= 32:
+    if isinstance(content, str) and len(content) >= 32 and content.isalnum():
         return content[:12]
     return "none" if content is None else str(content)
 
@@ -123,37 +125,37 @@ def impact(asked: str, repository: Path, here: Path, store_at: Callable[[Path], 
     names = [f"artifact {snapshot.out_of(path)}"] if path else _named(name, graph)
     if not names:
         raise InputError(f"--impact: {name!r} is no file, parameter or code that a stage depends on")
-    reached = {found for start in names for found in graph.impact(start)}
+    reached = {one for start in names for one in graph.impact(start)}
     cells = Cells(snapshot, store_at(snapshot.folder)).impact(_digests(path, snapshot)) if path else []
     return {
         "of": asked,
-        "stages": [step for step in snapshot.steps if f"stage {step}" in reached],
+        "stages": [step for step in snapshot.order if f"stage {step}" in reached],
         "artifacts": [out for out in snapshot.makers if f"artifact {out}" in reached],
         "cells": [{"key": one.key, "stage": one.stage, "label": one.label} for one in cells],
     }
 
 
 def _named(name: str, graph: Graph) -> list[str]:
+    """The nodes that a parameter, a section of them, a module, its file or a folder of code stands for."""
     if name == RAW:
         return [RAW]
-    parameter = name.removeprefix("params.yaml:")
-    found = [f"parameter {parameter}"] if f"parameter {parameter}" in graph.nodes else []
-    found = found or [one for one in graph.nodes if one.startswith(f"parameter {parameter}.")]
-    code = [one for one, node in graph.nodes.items() if node.kind == "code" and f"{name}/".startswith(f"{node.label}/")]
-    return found or code
+    parameter, folder = name.removeprefix("params.yaml:"), f"{name.rstrip('/')}/"
+    itself = {f"parameter {parameter}", f"code {name}", f"artifact {name}"} & set(graph.nodes)
+    section = [one for one in graph.nodes if one.startswith(f"parameter {parameter}.")]
+    code = [one for one, node in graph.nodes.items() if node.kind == "code" and f"{node.label}/".startswith(folder)]
+    return list(itself) or section or code
 
 
 def _digests(path: str, snapshot: Snapshot) -> set[str]:
     """SHA-256 of a file, or of those in a folder."""
-    maker = snapshot.makers[snapshot.out_of(path) or ""]
-    written = snapshot.records.get(maker, {}).get("outputs", {})
+    written = snapshot.outputs(snapshot.maker_of(path))
     known = {digest for name, digest in written.items() if name == path or name.startswith(f"{path}/")}
     data = None if known else snapshot.read(path)
     return known if data is None else {sha256(data)}
 
 
-def impact_text(found: dict[str, Any]) -> str:
-    lines = [f"{found['of']} is behind:"]
-    lines += [f"  stage {name}" for name in found["stages"]] + [f"  {name}" for name in found["artifacts"]]
-    lines += [f"  cell {cell['key'][:12]} {cell['stage']}: {cell['label']}" for cell in found["cells"]]
-    return "\n".join(lines if len(lines) > 1 else [f"nothing came from {found['of']}"])
+def impact_text(told: dict[str, Any]) -> str:
+    lines = [f"{told['of']} is behind:"]
+    lines += [f"  stage {name}" for name in told["stages"]] + [f"  {name}" for name in told["artifacts"]]
+    lines += [f"  cell {cell['key'][:12]} {cell['stage']}: {cell['label']}" for cell in told["cells"]]
+    return "\n".join(lines if len(lines) > 1 else [f"nothing came from {told['of']}"])

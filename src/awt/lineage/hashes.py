@@ -1,12 +1,16 @@
-"""Hashes of files and folders: md5 as DVC computes it, SHA-256 as run records have it, from one reading."""
+"""Files by their hashes: md5 as DVC has them, SHA-256 as run records do; and what DVC keeps under its hashes."""
 
+import configparser
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
+
+from awt.errors import InputError
 
 _CHUNK = 2**20
 DIR = ".dir"  # how DVC marks the hash of a folder
@@ -50,8 +54,8 @@ class Hasher:
     _known: dict[tuple[int, int], Hashes] = field(default_factory=dict)
 
     def file(self, path: Path) -> Hashes:
-        found = path.stat()
-        place = (found.st_dev, found.st_ino)  # DVC may link a file to its cache
+        status = path.stat()
+        place = (status.st_dev, status.st_ino)  # DVC may link a file to its cache
         if place not in self._known:
             self._known[place] = hash_file(path)
         return self._known[place]
@@ -83,3 +87,61 @@ class Hasher:
     def _counts(self, path: Path, top: Path) -> bool:
         parts = path.relative_to(top).parts
         return path.is_file() and not any(fnmatch(part, pattern) for part in parts for pattern in self.skip)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Files by their md5, as DVC lays them out under a folder: its cache, or a remote."""
+
+    root: Path
+
+    def path(self, md5: str) -> Path:
+        return self.root / "files" / "md5" / md5[:2] / md5[2:]
+
+    def has(self, md5: str) -> bool:
+        return self.path(md5).is_file()
+
+    def is_intact(self, md5: str) -> bool:
+        return hash_file(self.path(md5)).md5 == md5.removesuffix(DIR)
+
+    def read(self, md5: str) -> bytes | None:
+        return self.path(md5).read_bytes() if self.has(md5) else None
+
+    def members(self, md5: str) -> dict[str, str] | None:
+        """The files of a folder and their md5, if its list is here and whole."""
+        if not self.has(md5) or not self.is_intact(md5):
+            return None
+        return {entry["relpath"]: entry["md5"] for entry in json.loads(self.path(md5).read_bytes())}
+
+    def parts(self, md5: str) -> list[str]:
+        """The objects that a file or folder is made of, if all of them are here."""
+        members = self.members(md5) if md5.endswith(DIR) else {}
+        objects = [md5, *(members or {}).values()]
+        return objects if members is not None and all(map(self.has, objects)) else []
+
+
+def cache_of(repository: Path) -> Objects:
+    chosen = _config(repository).get("cache", {}).get("dir")
+    return Objects(_resolve(repository, chosen) if chosen else repository / ".dvc" / "cache")
+
+
+def remotes_of(repository: Path) -> list[Objects]:
+    """The remotes that are folders of this machine, the default one first; others only DVC can ask."""
+    config = _config(repository)
+    default = config.get("core", {}).get("remote")
+    urls = {name[8:-1]: section["url"] for name, section in config.items() if name.startswith('remote "')}
+    ordered = sorted(urls, key=lambda name: name != default)
+    return [Objects(_resolve(repository, urls[name])) for name in ordered if "://" not in urls[name]]
+
+
+def _config(repository: Path) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read([repository / ".dvc" / "config", repository / ".dvc" / "config.local"], encoding="utf-8")
+    except configparser.Error as error:
+        raise InputError(f"{repository / '.dvc' / 'config'}: not readable ({error})") from None
+    return {name.strip("'"): dict(parser[name]) for name in parser.sections()}
+
+
+def _resolve(repository: Path, path: str) -> Path:
+    return Path(os.path.normpath(repository / ".dvc" / path))

@@ -1,4 +1,4 @@
-"""What dvc.yaml declares: of each stage the code and files it depends on, its parameters, its outs."""
+"""An experiment's pipeline: the stages as its dvc.yaml declares them, and as its dvc.lock says that they ran."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,18 +10,16 @@ from ruamel.yaml.error import YAMLError
 
 from awt.errors import InputError
 
-_ROOT = "${root}/"
-CODE_STAGE = "code"
-CODE, EFFECTIVE = "artifacts/code.json", "artifacts/params.json"  # what it writes
+CODE_STAGE = "code"  # runs always, and is no step on the way to a result
+CODE, EFFECTIVE = "artifacts/code.json", "artifacts/params.json"  # what it writes, and others have as parameters
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A stage as dvc.yaml has it; paths are an experiment's. Parameters are keys of the effective ones."""
+    """A stage as dvc.yaml has it; paths are an experiment's."""
 
     command: str
     inputs: tuple[str, ...]
-    params: tuple[str, ...]
     outs: tuple[str, ...]
 
 
@@ -30,9 +28,9 @@ def declared(folder: Path) -> dict[str, Declared]:
     path = folder / "dvc.yaml"
     if not path.exists():
         raise InputError(f"{path} is missing: `awt new` writes it")
-    found = load_yaml(path.read_text(encoding="utf-8"), str(path))
+    read = _load(path.read_text(encoding="utf-8"), str(path))
     try:
-        return {name: _stage(stage) for name, stage in found["stages"].items() if name != CODE_STAGE}
+        return {name: _declared(stage) for name, stage in read["stages"].items() if name != CODE_STAGE}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: no pipeline of awt ({error!r})") from None
 
@@ -43,9 +41,38 @@ def find(stage: str, stages: Mapping[str, Declared]) -> Declared:
     return stages[stage]
 
 
-def producers(stages: Mapping[str, Declared]) -> dict[str, str]:
-    """The stage that each out comes from."""
-    return {out: name for name, stage in stages.items() for out in stage.outs}
+def makers_of(inputs: tuple[str, ...], stages: Mapping[str, Declared]) -> set[str]:
+    """The stages that some inputs come from."""
+    return {name for name, stage in stages.items() if set(inputs) & set(stage.outs)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage as DVC ran it last: hashes are md5, a folder's that of the list of its files. `code` is the digest that
+    the stage `code` wrote of it, `params` the flat effective parameters."""
+
+    name: str
+    command: str
+    code: str | None
+    inputs: Mapping[str, str]
+    params: Mapping[str, Any]
+    outs: Mapping[str, str]
+
+
+def read_lock(text: str, source: str) -> dict[str, Step]:
+    """The steps of an experiment's dvc.lock."""
+    read = _load(text, source)
+    try:
+        stages = dict(read["stages"])
+        if stages.pop(CODE_STAGE, None) is None:
+            raise recorded_by_old(source)
+        return {name: _step(name, step) for name, step in stages.items()}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{source}: not a dvc.lock ({error!r}); `dvc repro` writes it anew") from None
+
+
+def recorded_by_old(source: str) -> InputError:
+    return InputError(f"{source}: recorded by awt 0.1: run `dvc repro` again")
 
 
 def is_record(path: str) -> bool:
@@ -53,8 +80,8 @@ def is_record(path: str) -> bool:
 
 
 def flat(values: Any, prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested mappings by dotted names; lists and empty mappings are leaves."""
-    if not isinstance(values, dict) or not values:
+    """The leaves of nested mappings by dotted names; lists are leaves, and empty mappings that have a name."""
+    if not isinstance(values, dict) or (prefix and not values):
         return {prefix: values}
     leaves: dict[str, Any] = {}
     for name, value in values.items():
@@ -62,41 +89,27 @@ def flat(values: Any, prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def chosen(values: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The leaves of the named sections or values of a params.yaml; what is not there is left out."""
-    found: dict[str, Any] = {}
-    for name in names:
-        value = values
-        for part in name.split("."):
-            value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
-        if value is not _ABSENT:
-            found |= flat(value, name)
-    return found
-
-
-_ABSENT = object()
-
-
-def load_yaml(text: str, source: str) -> Any:
-    try:
-        return YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        raise InputError(f"{source}: not readable YAML ({str(error).splitlines()[0]})") from None
-
-
-def _stage(stage: Mapping[str, Any]) -> Declared:
-    deps = list(_names(stage.get("deps", ())))
-    return Declared(
-        stage["cmd"],
-        tuple(name for name in deps if not name.startswith(_ROOT)),
-        tuple(
-            key for entry in stage.get("params", ()) if isinstance(entry, Mapping) for key in entry.get(EFFECTIVE, ())
-        ),
-        tuple(name for kind in ("outs", "metrics", "plots") for name in _names(stage.get(kind, ()))),
-    )
+def _declared(stage: Mapping[str, Any]) -> Declared:
+    outs = (name for kind in ("outs", "metrics", "plots") for name in _names(stage.get(kind, ())))
+    return Declared(stage["cmd"], tuple(_names(stage.get("deps", ()))), tuple(outs))
 
 
 def _names(entries: Any) -> Iterator[str]:
     """An entry is a name, or a mapping of a name to options."""
     for entry in entries:
         yield entry if isinstance(entry, str) else next(iter(entry))
+
+
+def _step(name: str, step: Mapping[str, Any]) -> Step:
+    params: dict[str, Any] = {}
+    for section, value in step.get("params", {}).get(EFFECTIVE, {}).items():
+        params |= flat(value, section)
+    inputs, outs = ({one["path"]: str(one["md5"]) for one in step.get(kind, ())} for kind in ("deps", "outs"))
+    return Step(name, step["cmd"], step.get("params", {}).get(CODE, {}).get(name), inputs, params, outs)
+
+
+def _load(text: str, source: str) -> Any:
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise InputError(f"{source}: not readable YAML ({str(error).splitlines()[0]})") from None

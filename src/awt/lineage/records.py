@@ -4,58 +4,36 @@ A record commits to what its stage read and wrote, and to the records of the sta
 are a Merkle DAG, whose roots dvc.lock names.
 """
 
-import hashlib
-import platform
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from awt.artifacts import FORMAT_VERSION, encode_json, read_json, sha256, sha256_file
+from awt.artifacts import encode_json, read_json, sha256, sha256_file
 from awt.lineage.hashes import Hasher, ignored
-from awt.lineage.pipeline import declared, find, flat, is_record, producers
+from awt.lineage.pipeline import declared, find, flat, is_record, makers_of
+from awt.lineage.repository import git
+from awt.lineage.versions import versions
 from awt.runtime.code import digest
 
-PACKAGES = (
-    "awt", "dvc", "jax", "jaxlib", "neural-tangents", "numpy", "optax", "orbax-checkpoint", "pandas", "ray",
-    "scikit-learn", "scipy",
-)  # fmt: skip
-
+RECORD_FORMAT = 2
 RECORDS = Path("artifacts") / "records"
 # what a run is known by: all that is settled when it begins
 IDENTITY = ("stage", "command", "began", "host", "git", "versions", "params", "code", "inputs", "parents")
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide results."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "absent"
-    return found
-
-
 def git_state(repository: Path) -> dict[str, Any]:
     """The revision, and whether tracked files other than those that DVC itself touches differ from it."""
     others = [".", ":(exclude,glob)**/dvc.lock", ":(exclude,glob)**/.gitignore"]
-    try:
-        revision = _git(repository, "rev-parse", "HEAD").decode().strip()
-        difference = _git(repository, "diff", "HEAD", "--", *others)
-    except (OSError, subprocess.CalledProcessError):
+    revision = git(repository, "rev-parse", "HEAD")
+    difference = git(repository, "diff", "HEAD", "--", *others)
+    if revision is None or difference is None:
         return {"revision": None, "dirty": None, "diff_sha256": None}
-    digest = hashlib.sha256(difference).hexdigest() if difference else None
-    return {"revision": revision, "dirty": bool(difference), "diff_sha256": digest}
-
-
-def _git(repository: Path, *arguments: str) -> bytes:
-    return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, check=True).stdout
+    changes = sha256(difference.encode("utf-8", "surrogateescape")) if difference else None
+    return {"revision": revision.strip(), "dirty": bool(difference), "diff_sha256": changes}
 
 
 @dataclass(frozen=True)
@@ -86,7 +64,7 @@ class Run:
             "params": flat(dict(params)),
             "code": {"digest": digest(code), **code},
             "inputs": Hasher(ignored(repository)).sha256s(folder, own.inputs),
-            "parents": _parents(folder, {producers(stages)[path] for path in own.inputs}),
+            "parents": _parents(folder, makers_of(own.inputs, stages)),
         }
         return cls(folder, repository, own.outs, started, facts)
 
@@ -98,7 +76,7 @@ class Run:
         """The record of the run, which ends now."""
         outs = tuple(name for name in self.outs if not is_record(name))
         return self.facts | {
-            "format_version": FORMAT_VERSION,
+            "format_version": RECORD_FORMAT,
             "run": self.id,
             "ended": _utc(time.time()),
             "seconds": round(time.time() - self.started, 3),

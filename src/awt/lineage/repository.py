@@ -1,8 +1,9 @@
-"""Where experiments are, and which of their tickets the user means."""
+"""The repository: git's answers, where its experiments are, and which of their tickets the user means."""
 
 import difflib
 import math
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,19 @@ def find_repository(start: Path) -> Path:
         if pipeline.is_file() and not pipeline.is_symlink() and (folder / "stages").is_dir():
             return folder
     raise InputError(f"{start} lies in no repository of awt (a folder with dvc.yaml and stages/): go to one first")
+
+
+def experiment_folders(repository: Path) -> Iterator[Path]:
+    """The folders with a dvc.lock: the root's, then those in pipelines/."""
+    if (repository / "dvc.lock").exists():
+        yield repository
+    yield from sorted(path.parent for path in (repository / "pipelines").rglob("dvc.lock"))
+
+
+def git(repository: Path, *words: str) -> str | None:
+    """What git answers, None if it refuses or is not there."""
+    try:
+        done = subprocess.run(["git", "-C", str(repository), *words], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.decode("utf-8", "surrogateescape")  # a difference may have bytes of any kind

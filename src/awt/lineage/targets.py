@@ -1,24 +1,23 @@
 """What the user asks about: a number, file, figure, cell or checkpoint, of an experiment or a revision of it."""
 
-import csv
 import html
-import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from awt.artifacts import sha256
 from awt.errors import InputError
-from awt.lineage.cells import Cells, Made, Ticket
-from awt.lineage.snapshot import Snapshot, git, take
-from awt.runtime.known import Known, matching
+from awt.lineage.cells import Cells, Made
+from awt.lineage.numbers import Level, attacks_of, have_tags, tags_on_the_way, tree_of, walk
+from awt.lineage.repository import git
+from awt.lineage.snapshot import Snapshot, take
+from awt.runtime.known import matching
 from awt.runtime.store import Store
 
 Kind = Literal["number", "file", "figure", "cell", "checkpoint"]
-_PAGE = "report/index.html"
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,16 @@ class Target:
     stage: str
     value: Any
     nearest: tuple[Made, ...]
-    checkpoint: Path | None = None
+
+
+class Asked(NamedTuple):
+    """A target's text, what is left of it without revision and experiment, and where to look."""
+
+    text: str
+    rest: str
+    snapshot: Snapshot
+    cells: Cells
+    store: Store
 
 
 def locate(text: str, repository: Path, here: Path) -> tuple[Snapshot, str]:
@@ -43,8 +51,8 @@ def locate(text: str, repository: Path, here: Path) -> tuple[Snapshot, str]:
         head, _, tail = rest.partition(":")
         if (repository / head / "params.yaml").is_file() and not Path(head).is_absolute():
             place = Path(head).as_posix()
-        elif revision is None and (found := _revision(repository, head)):
-            revision = found
+        elif revision is None and (commit := _revision(repository, head)):
+            revision = commit
         else:
             break
         rest = tail
@@ -55,11 +63,11 @@ def find(text: str, repository: Path, here: Path, store_at: Callable[[Path], Sto
     """`store_at` gives the store of the experiment in a folder."""
     snapshot, rest = locate(text, repository, here)
     store = store_at(snapshot.folder)
-    cells = Cells(snapshot, store)
+    asked = Asked(text, rest, snapshot, Cells(snapshot, store), store)
     for look in (_checkpoint, _figure, _number, _file, _cell):
-        found = look(text, rest, snapshot, cells, store)
-        if found is not None:
-            return found
+        target = look(asked)
+        if target is not None:
+            return target
     raise InputError(
         f"{rest!r} is no number (metrics.json:table.METHOD.DENSITY.adversarial), file, checkpoint or cell of "
         f"{snapshot.folder}; `awt cells` lists cells, dvc.lock the files"
@@ -67,8 +75,8 @@ def find(text: str, repository: Path, here: Path, store_at: Callable[[Path], Sto
 
 
 def _revision(repository: Path, name: str) -> str | None:
-    found = git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") if name else None
-    return found.strip() if found else None
+    commit = git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") if name else None
+    return commit.strip() if commit else None
 
 
 def path_of(text: str, snapshot: Snapshot) -> str | None:
@@ -87,152 +95,94 @@ def path_of(text: str, snapshot: Snapshot) -> str | None:
 
 
 def _is_known(name: str, out: str, snapshot: Snapshot) -> bool:
-    recorded = snapshot.records.get(snapshot.makers[out], {}).get("outputs", {})
+    recorded = snapshot.outputs(snapshot.makers[out])
     return name in recorded or snapshot.md5(name) is not None or (snapshot.folder / name).is_file()
 
 
-def _number(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store) -> Target | None:
-    name, colon, keys = rest.partition(":")
-    path = path_of(name, snapshot) if colon else None
+def _in_file(asked: Asked, kind: Kind, path: str, value: Any, nearest: Iterable[Made]) -> Target:
+    stage = asked.snapshot.maker_of(path)
+    return Target(asked.text, kind, asked.snapshot, asked.cells, path, stage, value, tuple(nearest))
+
+
+def _number(asked: Asked) -> Target | None:
+    name, colon, keys = asked.rest.partition(":")
+    path = path_of(name, asked.snapshot) if colon else None
     if path is None:
         return None
-    data = snapshot.read(path)
+    data = asked.snapshot.read(path)
     if data is None:
         raise InputError(f"{path} is not here: `dvc checkout` or `dvc pull` brings it back")
-    try:
-        tree = json.loads(data) if path.endswith(".json") else _rows(data.decode())
-    except (ValueError, csv.Error):
-        raise InputError(f"{path}: not a readable file of numbers; `awt lineage {path}` says if it changed") from None
-    passed, value = _walk(tree, keys, path)
-    stage = snapshot.makers[snapshot.out_of(path) or ""]
-    return Target(text, "number", snapshot, cells, path, stage, value, tuple(_behind_number(passed, snapshot, cells)))
+    passed, value = walk(tree_of(data, path, asked.cells), keys, path)
+    return _in_file(asked, "number", path, value, _behind_number(passed, path, asked))
 
 
-def _rows(text: str) -> dict[str, Any]:
-    """A table by method, density, seed and whatever else its rows are told apart by."""
-    rows = list(csv.DictReader(io.StringIO(text)))
-    names = [
-        name
-        for name in ("method", "density", "seed", "when", "epoch", "against", "x", "index")
-        if rows and name in rows[0]
-    ]
-    found: dict[str, Any] = {}
-    for row in rows:
-        place = found
-        for name in names:
-            key = f"{float(row[name]):.12g}" if name in ("density", "epoch", "x") else row[name]
-            place = place.setdefault(key, {})
-        place.update({key: _value(value) for key, value in row.items() if key not in names})
-    return found
+def _behind_number(passed: list[Level], path: str, asked: Asked) -> list[Made]:
+    """The cells that a number is about, by their tags: of the stage that made its file, or of the nearest stage before
+    it that has some; where tags do not tell, those that its file's name is about, or all of its stage."""
+    stage = asked.snapshot.maker_of(path)
+    for name in asked.snapshot.before(stage):
+        cells = asked.cells.of_stage(name)
+        tags = tags_on_the_way(passed, Path(path).stem, cells)
+        about = [one for one in cells if have_tags(one, tags)] if tags else []
+        if about:
+            index = json.loads(asked.snapshot.read("artifacts/evaluation/index.json") or b"{}")
+            attacks = attacks_of(passed[-1], index.get("suites", {}))
+            return [one for one in about if one.tags.get("attack") in attacks] or about
+    return _of_name(path, asked.cells.of_stage(stage))
 
 
-def _value(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _walk(tree: Any, keys: str, path: str) -> tuple[list[str], Any]:
-    """The value at dotted keys, some of which have dots themselves (0.03): the longest that fits is taken."""
-    passed: list[str] = []
-    while keys:
-        fitting = [key for key in tree if keys == key or keys.startswith(f"{key}.")] if isinstance(tree, dict) else []
-        if not fitting:
-            there = ", ".join(list(tree)[:12]) if isinstance(tree, dict) else "nothing below"
-            raise InputError(f"{path} has no {keys!r}{' in ' + '.'.join(passed) if passed else ''}; there is: {there}")
-        key = max(fitting, key=len)
-        passed.append(key)
-        tree, keys = tree[key], keys[len(key) + 1 :]
-    if isinstance(tree, dict | list):
-        there = ", ".join(list(tree)[:12]) if isinstance(tree, dict) else "a list"
-        raise InputError(f"{path}:{'.'.join(passed)} is not one number; go on with one of: {there}")
-    return passed, tree
-
-
-def _behind_number(keys: list[str], snapshot: Snapshot, cells: Cells) -> list[Made]:
-    """The evaluations, or kernels, of the ticket that a number is about."""
-    names = keys[1:] if keys[0] == "table" else keys
-    if len(names) < 3 or not isinstance(_value(names[1]), float):
-        return []
-    ticket = Ticket(names[0], float(names[1]), int(names[2]) if names[2].isdecimal() else None)
-    found = [one for one in cells.of_stage("evaluate") if ticket.matches(one.label)]
-    if "initial" in names or "trained" in names:
-        when = " trained " if "trained" in names else " tile-"
-        return [
-            one for one in found if one.label.startswith("gram ") and (" trained" in one.label) == (when == " trained ")
-        ]
-    attacks = _attacks(names[-1], snapshot)
-    return [
-        one for one in found if one.label.startswith("evaluate ") and any(f" {a} points" in one.label for a in attacks)
-    ]
-
-
-def _attacks(column: str, snapshot: Snapshot) -> list[str]:
-    """The attacks of the suite that fills a column: the first one's is called adversarial, and it also says natural."""
-    attacks: dict[str, list[str]] = json.loads(snapshot.read("artifacts/evaluation/index.json") or b"{}").get(
-        "suites", {}
-    )
-    suites = snapshot.steps["evaluate"].params.get("evaluate.suites", list(attacks))
-    own = re.sub(r"_(mean|spread|worst|best|low|high)$", "", column)
-    return attacks.get(own if own in suites else suites[0], []) if suites else []
-
-
-def _file(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store) -> Target | None:
-    path = path_of(rest, snapshot)
+def _file(asked: Asked) -> Target | None:
+    path = path_of(asked.rest, asked.snapshot)
     if path is None:
         return None
-    stage = snapshot.makers[snapshot.out_of(path) or ""]
-    recorded = snapshot.records.get(stage, {}).get("outputs", {}).get(path)
-    if recorded is None and (found := snapshot.read(path)) is not None:
-        recorded = sha256(found)
-    made = cells.of_file(path, recorded, (stage,)) if recorded else None
-    return Target(text, "file", snapshot, cells, path, stage, None, (made,) if made else _of_name(path, stage, cells))
+    stage = asked.snapshot.maker_of(path)
+    digest = asked.snapshot.outputs(stage).get(path)
+    if digest is None and (data := asked.snapshot.read(path)) is not None:
+        digest = sha256(data)
+    made = asked.cells.of_file(path, digest, (stage,)) if digest else None
+    return _in_file(asked, "file", path, None, (made,) if made else _of_name(path, asked.cells.of_stage(stage)))
 
 
-def _of_name(path: str, stage: str, cells: Cells) -> tuple[Made, ...]:
+def _of_name(path: str, cells: list[Made]) -> list[Made]:
     """Where no cell returned a file as it is: the cells of the ticket in its name, or all of its stage."""
-    ticket = next((found for part in Path(path).parts if (found := Ticket.of_file(part))), None)
-    return tuple(one for one in cells.of_stage(stage) if ticket is None or ticket.matches(one.label))
+    return [one for one in cells if one.is_named_by(path)] or cells
 
 
-def _figure(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store) -> Target | None:
-    name, mark, number = rest.partition("#")
-    if not mark or path_of(name, snapshot) != _PAGE:
+def _figure(asked: Asked) -> Target | None:
+    name, mark, number = asked.rest.partition("#")
+    path = path_of(name, asked.snapshot) if mark else None
+    if path is None or not path.endswith(".html"):
         return None
-    page = (snapshot.read(_PAGE) or b"").decode()
+    page = (asked.snapshot.read(path) or b"").decode()
     captions = [html.unescape(one).strip() for one in re.findall(r"<figcaption[^>]*>(.*?)</figcaption>", page, re.S)]
     if not number.isdecimal() or not 1 <= int(number) <= len(captions):
-        raise InputError(f"{rest}: the page has figures #1 to #{len(captions)}")
-    caption = re.sub(r"<[^>]*>", "", captions[int(number) - 1])
-    return Target(text, "figure", snapshot, cells, _PAGE, snapshot.makers["report"], caption, ())
+        raise InputError(f"{asked.rest}: the page has figures #1 to #{len(captions)}")
+    return _in_file(asked, "figure", path, re.sub(r"<[^>]*>", "", captions[int(number) - 1]), ())
 
 
-def _cell(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store) -> Target | None:
-    found = [one for one in cells.made.values() if one.label == rest or (len(rest) >= 4 and one.key.startswith(rest))]
-    if not found:
-        found = [_known(one, store) for one in matching(store, rest)] if len(rest) >= 4 else []
-    if not found:
+def _cell(asked: Asked) -> Target | None:
+    rest, is_long = asked.rest, len(asked.rest) >= 4
+    cells = [one for one in asked.cells.made.values() if one.label == rest or (is_long and one.key.startswith(rest))]
+    if not cells and is_long:
+        cells = [Made.of(one, asked.store) for one in matching(asked.store, rest)]
+    if not cells:
         return None
-    if len(found) > 1:
-        shown = ", ".join(f"{one.key[:12]} ({one.stage}: {one.label})" for one in found[:8])
-        raise InputError(f"{rest!r} is not one cell but {len(found)}: {shown}; give a longer key")
-    return Target(text, "cell", snapshot, cells, None, found[0].stage, found[0].label, (found[0],))
+    if len(cells) > 1:
+        shown = ", ".join(f"{one.key[:12]} ({one.stage}: {one.label})" for one in cells[:8])
+        raise InputError(f"{rest!r} is not one cell but {len(cells)}: {shown}; give a longer key")
+    return _in_store(asked, "cell", cells[0])
 
 
-def _checkpoint(text: str, rest: str, snapshot: Snapshot, cells: Cells, store: Store) -> Target | None:
-    path = Path(rest).absolute()
-    work = store.root.absolute() / "work"
+def _checkpoint(asked: Asked) -> Target | None:
+    path = Path(asked.rest).absolute()
+    work = asked.store.root.absolute() / "work"
     if not path.is_relative_to(work) or "checkpoints" not in path.parts:
         return None
-    key = path.relative_to(work).parts[0]
-    known = matching(store, key)
+    known = matching(asked.store, path.relative_to(work).parts[0])
     if not known or not path.is_dir():
-        raise InputError(f"{rest}: no such checkpoint; it goes when its cell is finished")
-    made = _known(known[0], store)
-    return Target(text, "checkpoint", snapshot, cells, None, made.stage, made.label, (made,), path)
+        raise InputError(f"{asked.rest}: no such checkpoint; it goes when its cell is finished")
+    return _in_store(asked, "checkpoint", Made.of(known[0], asked.store))
 
 
-def _known(one: Known, store: Store) -> Made:
-    """A cell that no record names: of an unfinished run, or an older one."""
-    return Made(one.key, one.cell.label, one.stage, {"state": one.state}, store.peek(one.key))
+def _in_store(asked: Asked, kind: Kind, made: Made) -> Target:
+    return Target(asked.text, kind, asked.snapshot, asked.cells, None, made.stage, made.label, (made,))

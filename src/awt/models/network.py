@@ -118,8 +118,8 @@ def decode_weights(data: Buffer, source: str) -> Weights:
     return jax.tree.map(jnp.asarray, weights)
 
 
-def fitting(network: Network, weights: Weights, source: str) -> Weights:
-    """The weights, once they are known to be of the network; `source` names them in errors."""
+def fitting(network: Network, weights: Weights, source: str, whose: str = "the network of params.yaml") -> Weights:
+    """The weights, once they are known to be of the network; `source` and `whose` name them and it in errors."""
     wanted: dict[str, tuple[int, ...]] = {}
     for layer in network.weighted:
         wanted |= {f"{layer.name}/kernel": layer.kernel_shape, f"{layer.name}/bias": (layer.units,)}
@@ -128,7 +128,7 @@ def fitting(network: Network, weights: Weights, source: str) -> Weights:
         if wanted.get(name) != found.get(name):
             raise InputError(
                 f"{source}: weights of another network: {name} is {_shape(found.get(name))}; "
-                f"the network of params.yaml has {_shape(wanted.get(name))}"
+                f"{whose} has {_shape(wanted.get(name))}"
             )
     return weights
 

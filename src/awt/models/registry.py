@@ -19,13 +19,13 @@ def resolved(model: Model) -> Model:
     return replace(model, name=NETWORKS.get(model.name, model.name))
 
 
-def check(model: Model) -> None:
-    """Refuses a network that cannot be built."""
+def check(model: Model, section: str = "model.") -> None:
+    """Refuses a network that cannot be built; `section` is what errors name its options by."""
     if model.name not in NETWORKS and not is_reference(model.name):
-        raise InputError(f"model.name: {model.name!r} is none of {', '.join(NETWORKS)}, nor module:name of your own")
+        raise InputError(f"{section}name: {model.name!r} is none of {', '.join(NETWORKS)}, nor module:name of your own")
     asked = architecture(resolved(model).name)
     if asked.widths and len(model.widths) != len(asked.widths):
         raise InputError(
-            f"model.widths: those of {model.name} are {len(asked.widths)} numbers, of {asked.widths_of}, "
+            f"{section}widths: those of {model.name} are {len(asked.widths)} numbers, of {asked.widths_of}, "
             f"e.g. {list(asked.widths)}"
         )

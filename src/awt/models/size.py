@@ -1,4 +1,4 @@
-"""What a network costs for one point: operations, and numbers to hold; and the size of a problem, of network and data."""
+"""What a network costs for one point: operations, and numbers to hold; and how large a problem is."""
 
 import math
 from collections.abc import Mapping

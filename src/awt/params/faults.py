@@ -5,14 +5,15 @@ import difflib
 import json
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 
-def describe(fault: Any, top: type) -> str:
-    """One of pydantic's errors as `key: what is wrong (got value)`, with a suggestion for a misspelt key."""
+def describe(fault: Any, top: type, key: Callable[[Sequence[str]], str] = ".".join) -> str:
+    """One of pydantic's errors as `key: what is wrong (got value)`, with a suggestion for a misspelt key; `key` says
+    what the value that some names lead to is called."""
     names = [str(part) for part in fault["loc"]]
-    where = ".".join(names) or "parameters"
+    where = key(names)
     if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         known = list(_fields(names[:-1], top))
         close = difflib.get_close_matches(names[-1], known, n=1)
@@ -22,7 +23,7 @@ def describe(fault: Any, top: type) -> str:
         return f"{where}: missing; the repository's params.yaml shows every key with its meaning"
     message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "value_error":
-        return message if not names else f"{where}: {message}"
+        return f"{where}: {message}" if where else message
     message = message[0].lower() + message[1:]
     if fault["type"] == "literal_error":
         close = difflib.get_close_matches(str(fault["input"]), _literals(fault["ctx"]["expected"]), n=1)

@@ -1,9 +1,16 @@
 """What the costs of cells depend on beside their own parameters: the data and the network."""
 
+import functools
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from awt.planning.outline import Outline
-from awt.planning.size import Size
+from awt.data.dataset import Description
+from awt.models.architecture import Model, build
+from awt.models.size import Problem, Size, size
+from awt.options import from_json
 
 PROCESS = 0.35e9  # bytes of a process with JAX, before any array
 FLOAT = 4  # bytes
@@ -13,24 +20,33 @@ SAVED = 2  # of the values of a pass: those that the way back needs, and what it
 
 @dataclass(frozen=True)
 class Facts:
-    data: Outline
-    size: Size
+    problem: Problem
+    pixels: int
+    itemsize: int  # bytes of a stored pixel
     tile_bytes: float  # that the computation of a tile takes
 
-    @property
-    def forward(self) -> float:
-        return self.size.forward
-
-    @property
-    def classes(self) -> int:
-        return self.data.classes
-
-    def points(self, batch: int) -> int:
-        """Training points that an epoch meets: the ragged rest is left out."""
-        return self.data.counts["train"] // batch * batch
+    @classmethod
+    def of(cls, params: Mapping[str, Any], data: Mapping[str, Any], tile_bytes: float) -> "Facts":
+        """Of a cell's parameters and a dataset.json."""
+        network = _size(json.dumps(params["model"]), json.dumps(data)) if "model" in params else Size(())
+        problem = Problem(network, data["classes"], data["counts"])
+        return cls(problem, math.prod(data["shape"]), data.get("itemsize", 1), tile_bytes)
 
     def memory(self, batch: float, copies: int = 1, weights: int = OPTIMISER) -> float:
         """Of a process that has decoded the data set, with some copies of the training points, at work on a batch."""
-        data = self.data.points * self.data.pixels * (FLOAT + self.data.itemsize)
-        data += copies * self.data.counts["train"] * self.data.pixels * FLOAT
-        return PROCESS + data + FLOAT * (weights * self.size.weights + SAVED * batch * self.size.values)
+        counts, network = self.problem.counts, self.problem.size
+        data = sum(counts.values()) * self.pixels * (FLOAT + self.itemsize)
+        data += copies * counts["train"] * self.pixels * FLOAT
+        return PROCESS + data + FLOAT * (weights * network.weights + SAVED * batch * network.values)
+
+
+def stored_bytes(data: Mapping[str, Any]) -> float:
+    """Of dataset.npz and split.npz."""
+    pixel_bytes = math.prod(data["shape"]) * data.get("itemsize", 1)
+    return sum(data["counts"].values()) * (pixel_bytes + FLOAT + 8)
+
+
+@functools.cache
+def _size(model: str, data: str) -> Size:
+    described = Description.of(json.loads(data))
+    return size(build(from_json(Model, json.loads(model)), described), described.shape)

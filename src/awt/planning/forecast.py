@@ -1,33 +1,33 @@
-"""The forecast of an experiment, stage by stage, and the refusal of one that cannot fit."""
+"""The forecast of an experiment, stage by stage: what its cells take, as they are scheduled over the machines."""
 
-import shutil
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
-from awt.data.dataset import Description
-from awt.errors import InputError
-from awt.lineage.pipeline import code_of
-from awt.models.zoo import build
-from awt.params import Params, check_data
-from awt.planning.ahead import Experiment, Foreseen, Lookout
-from awt.planning.calibration import Rate
-from awt.planning.facts import FLOAT, Facts
-from awt.planning.schedule import Job, Workers, at_once, slots
-from awt.planning.size import size
-from awt.planning.work import Cost, cost
-from awt.runtime.cell import Surroundings, fingerprint
+from awt.artifacts import decode_json
+from awt.attacks.ball import Threat
+from awt.options import as_json
+from awt.planning.calibration import Rate, calibrate
+from awt.planning.dry import Absent, Lookout, Plan, StageRun, State, dry_run
+from awt.planning.facts import stored_bytes
+from awt.planning.limits import check_disk, check_memory, check_resources, crowds
+from awt.planning.past import Past
+from awt.planning.schedule import Job, Workers, at_once
+from awt.planning.scratch import compute
+from awt.planning.work import PLAN, Cost, cost
+from awt.runtime.cell import Cell
 from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
 from awt.runtime.store import Store
+from awt.services.training import RETRAIN
+from awt.training.options import Training
+from awt.workflows.experiment import Experiment
 
 CELL_SECONDS = 0.2  # to read a cell's inputs and keep its files
 STAGE_SECONDS = {"ray": 8.0, "serial": 3.0}  # to start Python, Ray and the workers; once a stage
-PREPARE_SECONDS, REPORT_SECONDS = 5.0, 10.0
 CACHED = 2  # outs are in the folder and, as copies, in DVC's cache
-CHECKPOINTS = 2 * 3  # two of them, each the weights and Adam's two
-GB = 1e9
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class StageForecast:
     outs_bytes: float = 0.0
     store_bytes: float = 0.0
     seconds: float = 0.0
+    untimed: int = 0  # cells whose time nobody knows
+    is_whole: bool = True  # whether the stage will have no other cells
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,12 @@ class Forecast:
 
     @property
     def total(self) -> StageForecast:
-        summed = ("cells", "stored", "unknown", "flops", "outs_bytes", "store_bytes", "seconds")
+        summed = ("cells", "stored", "unknown", "flops", "outs_bytes", "store_bytes", "seconds", "untimed")
         sums = {name: sum(getattr(stage, name) for stage in self.stages) for name in summed}
-        return StageForecast("total", memory_bytes=max(stage.memory_bytes for stage in self.stages), **sums)
+        largest = max(stage.memory_bytes for stage in self.stages)
+        return StageForecast(
+            "total", memory_bytes=largest, is_whole=all(stage.is_whole for stage in self.stages), **sums
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -68,156 +73,177 @@ class Forecast:
         }
 
 
+class Work(NamedTuple):
+    """A cell of the plan with what it takes; `seconds`, where finished cells tell them."""
+
+    cell: Cell
+    state: State
+    cost: Cost
+    seconds: float | None
+
+    @property
+    def needs_rate(self) -> bool:
+        """Whether its time is worked out from its operations."""
+        return self.state != "stored" and self.seconds is None and self.cost.flops is not None
+
+    @property
+    def is_untimed(self) -> bool:
+        return self.state != "stored" and self.seconds is None and self.cost.flops is None
+
+
 class Place(NamedTuple):
-    """Where cells run and are kept."""
+    """Where cells run."""
 
     executor: Executor
-    store: Store
     machines: Sequence[Machine]
-    rates: Sequence[Rate]
-
-    def rate(self, kind: str) -> Rate:
-        threads = self.executor.threads(kind)
-        return next(rate for rate in self.rates if rate.threads == threads)
+    rates: Sequence[Rate] = ()
 
     def slots(self, kind: str) -> int:
         return at_once(self.executor, self.machines, kind)
 
-
-def forecast(ahead: Experiment, place: Place) -> Forecast:
-    """Every stage, with what is in the store already left out of the time."""
-    params, data = ahead.params, ahead.data
-    described = data.described()
-    check_data(params, described)
-    network = build(params.model, Description.of(described))
-    facts = Facts(data, size(network, data.shape), max(one.bytes for one in ahead.tiles.values()))
-    values = data.points * (data.pixels * data.itemsize + FLOAT + 8)
-    prepare = StageForecast("prepare", outs_bytes=CACHED * values, seconds=PREPARE_SECONDS)
-    looks = {name: _lookout(name, params, place) for name in ("kernel", "mask", "retrain", "evaluate")}
-    ahead.kernel(looks["kernel"])
-    tickets = ahead.mask(looks["mask"])
-    models = ahead.retrain(looks["retrain"], tickets)
-    ahead.evaluate(looks["evaluate"], tickets, models)
-    found = [_stage(name, look.waves, facts, place) for name, look in looks.items()]
-    report = StageForecast("report", outs_bytes=CACHED * 5e6, seconds=REPORT_SECONDS)
-    stages = (prepare, *found, report)
-    check_memory(stages, place.machines)
-    check_disk(stages, place.store.root, Path(params.root))
-    return Forecast(stages, tuple(place.machines), tuple(place.rates), tuple(_notes(stages, place, facts)))
+    def wall(self, waves: Iterable[Sequence[Work]]) -> float:
+        """The waves one after the other: a stage waits for all cells of one before it describes the next."""
+        workers: dict[int, Workers] = {}  # by threads, since a process keeps its number of them
+        total = 0.0
+        for wave in waves:
+            for kind in dict.fromkeys(work.cell.kind for work in wave):
+                threads = self.executor.threads(kind)
+                rate = next((rate for rate in self.rates if rate.threads == threads), None)
+                some = workers.setdefault(threads, Workers(self.slots(kind), rate.compile_seconds if rate else 0.0))
+                total += some.wall([_job(work, rate) for work in wave if work.cell.kind == kind])
+        return total
 
 
-def _lookout(stage: str, params: Params, place: Place) -> Lookout:
-    executor = place.executor
-    surroundings = Surroundings(fingerprint(code_of(stage, Path(params.root))), executor.surroundings.platform)
-    return Lookout(lambda cell: surroundings.key(cell, executor.threads(cell.kind)), place.store)
+def _job(work: Work, rate: Rate | None) -> Job:
+    if not work.needs_rate or rate is None:
+        return Job(CELL_SECONDS + (work.seconds or 0.0))
+    return Job(CELL_SECONDS + (work.cost.flops or 0.0) / rate.flops, work.cost.programs)
 
 
-def _stage(name: str, waves: Sequence[Sequence[Foreseen]], facts: Facts, place: Place) -> StageForecast:
-    costs = [[cost(one.cell, facts) for one in wave] for wave in waves]
-    cells = [one for wave in waves for one in wave]
-    every = [one for wave in costs for one in wave]
-    left = [found for one, found in zip(cells, every, strict=True) if one.state != "stored"]
-    files = sum(one.files for one in every)
-    checkpoints = 0.0
-    if name in ("mask", "retrain") and left:
-        checkpoints = min(len(left), place.slots(name)) * CHECKPOINTS * FLOAT * facts.size.weights
-    # Ray is started for the first cell that must be computed
-    start = STAGE_SECONDS[place.executor.runtime.executor if left else "serial"]
+def forecast(asked: Experiment, executor: Executor, store: Store) -> Forecast:
+    """Of the workflow's stages as they would run now. The machine is measured only where cells are left whose time
+    their operations tell. The executor has a passing store."""
+    machines = executor.machines()
+    check_resources(executor, machines)
+    plan = dry_run(asked, Lookout(executor.key, store, partial(compute, executor)))
+    works = weigh(plan, executor, Past(store, executor.surroundings.platform))
+    kinds, training = _kinds_to_measure(works, executor), _training(works, plan.data)
+    rates = calibrate(executor, machines, training, kinds) if kinds and training else []
+    found = sum_up(plan, works, Place(executor, machines, rates))
+    check_disk(found.total.outs_bytes, found.total.store_bytes, store.root, asked.repository)
+    return found
+
+
+def weigh(plan: Plan, executor: Executor, past: Past) -> dict[str, Work]:
+    """The plan's cells with what they take, by key."""
+    entries = [one.entry for one in plan.cells if one.cell.function == PLAN and not isinstance(one.entry, Absent)]
+    chosen = [decode_json(entry.read("plan.json"), "plan.json") for entry in entries]
+    tile_bytes = max((one["bytes"] for one in chosen), default=0.0)
+    works = {}
+    for one in plan.cells:
+        price, seconds = cost(one.cell, plan.data, tile_bytes), None
+        if one.state != "stored":
+            threads = executor.threads(one.cell.kind)
+            seconds = past.like(one.cell, threads)
+            if seconds is None and price.flops is None:
+                seconds = past.same_code(one.cell, threads)
+        works[one.key] = Work(one.cell, one.state, price, seconds)
+    return works
+
+
+def _kinds_to_measure(works: Mapping[str, Work], executor: Executor) -> list[str]:
+    """Of each number of threads, the kind of cells with the most operations."""
+    flops: dict[str, float] = defaultdict(float)
+    for work in works.values():
+        if work.needs_rate:
+            flops[work.cell.kind] += work.cost.flops or 0.0
+    kinds = {executor.threads(kind): kind for kind in sorted(flops, key=lambda kind: flops[kind])}
+    return [kind for _, kind in sorted(kinds.items())]
+
+
+def _training(works: Mapping[str, Work], data: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The largest of the plan's trainings, as its cell has it; else a natural one of its largest cell's network."""
+    ranked = sorted(works.values(), key=lambda work: (work.cell.function == RETRAIN, work.cost.flops or 0.0))
+    if data is None or not ranked or "model" not in ranked[-1].cell.params:
+        return None
+    natural = Training(
+        objective="awt.training.objectives.natural:OBJECTIVE", epochs=1, batch=min(64, data["counts"]["train"])
+    )
+    given = {"threat": as_json(Threat(eps=0.0)), "training": as_json(natural), **ranked[-1].cell.params}
+    about = {name: data[name] for name in ("shape", "classes", "counts", "mean", "std")}
+    return {name: given[name] for name in ("model", "threat", "training")} | {"data": about}
+
+
+def sum_up(plan: Plan, works: Mapping[str, Work], place: Place) -> Forecast:
+    """By stage; what one leaves in the store is there for those after it."""
+    stages, done = [], set[str]()
+    for run in plan.runs:
+        stages.append(_stage(run, works, done, place, plan.data))
+        done |= {one.key for one in run.cells}
+    largest: dict[str, float] = {}
+    for work in works.values():
+        largest[work.cell.kind] = max(work.cost.memory, largest.get(work.cell.kind, 0.0))
+    check_memory(largest, place.machines)
+    numbers = Counter(work.cell.kind for work in works.values())
+    beside = {kind: min(place.slots(kind), number) for kind, number in numbers.items()}
+    notes = [*_notes(works, place), *crowds(largest, beside, place.machines), *_unforeseen(plan.runs)]
+    return Forecast(tuple(stages), tuple(place.machines), tuple(place.rates), tuple(notes))
+
+
+def _stage(
+    run: StageRun, works: Mapping[str, Work], done: Set[str], place: Place, data: Mapping[str, Any] | None
+) -> StageForecast:
+    waves = [[works[one.key] for one in wave if one.state != "stored" and one.key not in done] for wave in run.waves]
+    left = [work for wave in waves for work in wave]
+    cells = [works[one.key] for one in run.cells]
+    files = sum(work.cost.files for work in cells)
+    if run.stage.foresee is not None and data is not None:
+        files += stored_bytes(data)
     return StageForecast(
-        name,
+        run.stage.name,
         cells=len(cells),
-        stored=sum(one.state == "stored" for one in cells),
-        unknown=sum(one.state == "unknown" for one in cells),
-        flops=sum(one.flops for one in every),
-        memory_bytes=max(one.memory for one in every),
+        stored=sum(work.state == "stored" for work in cells),
+        unknown=sum(work.state == "unknown" for work in cells),
+        flops=sum(work.cost.flops or 0.0 for work in cells),
+        memory_bytes=max((work.cost.memory for work in cells), default=0.0),
         outs_bytes=CACHED * files,
-        store_bytes=sum(one.files for one in left) + checkpoints,
-        seconds=start + _wall(waves, costs, place),
+        store_bytes=sum(work.cost.files for work in left) + _checkpoints(left, place),
+        # Ray is started for the first cell that must be computed
+        seconds=STAGE_SECONDS[place.executor.runtime.executor if left else "serial"] + place.wall(waves),
+        untimed=sum(work.is_untimed for work in left),
+        is_whole=not run.unforeseen,
     )
 
 
-def _wall(waves: Sequence[Sequence[Foreseen]], costs: Sequence[Sequence[Cost]], place: Place) -> float:
-    """The waves one after the other: a stage waits for all cells of one before it describes the next."""
-    workers: dict[int, Workers] = {}  # by threads, since a process keeps its number of them
+def _checkpoints(works: Sequence[Work], place: Place) -> float:
+    """Bytes of those that cells have at once; finished cells have none."""
     total = 0.0
-    for wave, found in zip(waves, costs, strict=True):
-        kind = wave[0].cell.kind
-        rate = place.rate(kind)
-        some = workers.setdefault(rate.threads, Workers(place.slots(kind), rate.compile_seconds))
-        jobs = [
-            Job(CELL_SECONDS + one.flops / rate.flops, one.programs)
-            for foreseen, one in zip(wave, found, strict=True)
-            if foreseen.state != "stored"
-        ]
-        total += some.wall(jobs)
+    for kind in {work.cell.kind for work in works}:
+        sizes = sorted((work.cost.checkpoints for work in works if work.cell.kind == kind), reverse=True)
+        total += sum(sizes[: place.slots(kind)])
     return total
 
 
-def check_resources(executor: Executor, machines: Sequence[Machine]) -> None:
-    """Refuses cells that no machine could ever run."""
-    for kind in ("default", *executor.runtime.resources):
-        wanted = executor.wanted(kind)
-        if slots(machines, wanted) == 0:
-            asked = f"{wanted.cpus:g} CPUs, {wanted.gpus:g} GPUs, {wanted.memory_gb:g} GB"
-            there = "; ".join(f"{one.cpus:g} CPUs, {one.gpus:g} GPUs, {one.memory / 2**30:.1f} GB" for one in machines)
-            raise InputError(
-                f"params.yaml: runtime.resources: a {kind} cell asks for {asked}, which no machine has ({there}): "
-                "ask for less, or run on a larger one"
-            )
-
-
-def check_memory(stages: Sequence[StageForecast], machines: Sequence[Machine]) -> None:
-    largest = max(machine.memory for machine in machines)
-    for stage in stages:
-        if stage.memory_bytes > largest:
-            raise InputError(
-                f"params.yaml: a cell of the {stage.name} stage takes {stage.memory_bytes / GB:.3g} GB of memory, more "
-                f"than the {largest / GB:.3g} GB of the largest machine: choose {_SMALLER[stage.name]}"
-            )
-
-
-_SMALLER = {
-    "kernel": "a smaller search.batch, kernel.memory_gb, data.validation or data.limit",
-    "mask": "a smaller search.batch or data.limit, or another search.estimator",
-    "retrain": "a smaller retrain.batch, data.validation or data.limit",
-    "evaluate": "a smaller evaluate.chunk, evaluate.sanity, evaluate.dynamics or kernel.memory_gb",
-}
-
-
-def check_disk(stages: Sequence[StageForecast], store: Path, repository: Path) -> None:
-    """Outs go to the repository, cells to the store: often, but not always, on the same disk."""
-    outs, cells = (sum(getattr(stage, name) for stage in stages) for name in ("outs_bytes", "store_bytes"))
-    needs = {"store": (store, cells), "repository": (repository, outs)}
-    if store.stat().st_dev == repository.stat().st_dev:
-        needs = {"store and repository": (store, cells + outs)}
-    for name, (path, needed) in needs.items():
-        free = shutil.disk_usage(path).free
-        if needed > free:
-            raise InputError(
-                f"{path.resolve()} ({name}): the experiment takes {needed / GB:.3g} GB of disk, and {free / GB:.3g} GB "
-                "are free: free some (`awt store gc` drops old cells), or set runtime.store to another disk"
-            )
-
-
-def _notes(stages: Sequence[StageForecast], place: Place, facts: Facts) -> list[str]:
-    """What the figures rest on, and what might go wrong."""
-    notes = [
-        "upper bounds: every point withstands every attack, no unit of a ticket is cut off",
+def _notes(works: Mapping[str, Work], place: Place) -> Iterator[str]:
+    """What the figures rest on."""
+    if any(work.cost.flops for work in works.values()):
+        yield "upper bounds: every point withstands every attack, no unit of a ticket is cut off"
+    yield (
         f"beside cells: {CELL_SECONDS:g} s a cell, {STAGE_SECONDS[place.executor.runtime.executor]:g} s a stage, "
-        "compilation once a worker and program",
-    ]
-    for rate in place.rates:
-        if rate.share < 0.8:
-            notes.append(
-                f"the machine is busy: the calibration got {rate.share:.0%} of a core; times are for a free machine"
-            )
-            break
-    for stage in stages:
-        beside = place.slots({"kernel": "teacher"}.get(stage.name, stage.name)) if stage.cells else 0
-        total = sum(machine.memory for machine in place.machines)
-        if beside * stage.memory_bytes > total:
-            notes.append(
-                f"{stage.name}: {beside} cells at once may take {beside * stage.memory_bytes / GB:.3g} GB of "
-                f"{total / GB:.3g}: set memory_gb in runtime.resources, so that fewer run"
-            )
-    return notes
+        "compilation once a worker and program"
+    )
+    if alike := sum(work.seconds is not None for work in works.values()):
+        yield f"{alike} cells are taken to last as long as finished ones like them did"
+    for function, number in Counter(work.cell.function for work in works.values() if work.is_untimed).items():
+        yield f"{number} cells of {function} have no known cost, and none has run yet: times are without them"
+    if any(rate.share < 0.8 for rate in place.rates):
+        share = min(rate.share for rate in place.rates)
+        yield f"the machine is busy: the calibration got {share:.0%} of a core; times are for a free machine"
+
+
+def _unforeseen(runs: Sequence[StageRun]) -> Iterator[str]:
+    for number, run in enumerate(runs):
+        if run.unforeseen:
+            others = ", ".join(other.stage.name for other in runs[number + 1 :])
+            yield f"{run.stage.name} is not known in full: {run.unforeseen}{f'; nor is {others}' if others else ''}"
+            return

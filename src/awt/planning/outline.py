@@ -7,17 +7,24 @@ import io
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from awt import params
 from awt.artifacts import read_json
+from awt.data import gaussian
+from awt.data.options import Data
 from awt.data.split import PARTS, stratified_split
 from awt.errors import InputError
+from awt.planning.dry import not_known
 from awt.runtime.cell import Source
+from awt.workflows.running import DESCRIBED
+from awt.workflows.workflow import ARTIFACTS
+
+DATASET = f"{ARTIFACTS}/data/dataset.npz"
+
+Outline = dict[str, Any]  # what matters of dataset.json, and as `itemsize` the bytes of a stored value
 
 
 class Known(NamedTuple):
@@ -38,68 +45,39 @@ KNOWN = {
 }
 
 
-@dataclass(frozen=True)
-class Outline:
-    """A data set's shape, classes and points by part; once prepared, also its file and statistics."""
-
-    shape: tuple[int, int, int]
-    classes: int
-    counts: Mapping[str, int]
-    itemsize: int = 1  # bytes of a stored value
-    prepared: Source | None = None
-    statistics: Mapping[str, Any] | None = None  # mean and std, by channel
-
-    @property
-    def pixels(self) -> int:
-        height, width, channels = self.shape
-        return height * width * channels
-
-    @property
-    def points(self) -> int:
-        return sum(self.counts.values())
-
-    def described(self) -> dict[str, Any]:
-        """As dataset.json has it; where statistics are not known, such as any data might have."""
-        channels = self.shape[2]
-        found = self.statistics or {"mean": [0.25] * channels, "std": [0.25] * channels}
-        return {"shape": list(self.shape), "classes": self.classes, "counts": dict(self.counts), **found}
+def foresee(params: Any) -> dict[str, Any]:
+    """What the stage that prepares data will write, of the parameters' `data`, in the folder of the experiment."""
+    outline, prepared = foreseen(params.data, Path())
+    return {DESCRIBED: outline, DATASET: prepared or not_known(DATASET)}
 
 
-def outline(data: params.Data, artifacts: Path) -> Outline:
+def foreseen(data: Data, folder: Path) -> tuple[Outline, Source | None]:
     """Of the prepared data, where that is what the parameters ask for; else of the table or the file's header."""
-    expected = _expected(data)
-    path = artifacts / "data" / "dataset.json"
-    if path.exists() and (artifacts / "data" / "dataset.npz").exists():
-        found = read_json(path)
-        if _is_asked_for(found, expected, data):
-            return Outline(
-                shape=tuple(found["shape"]),
-                classes=found["classes"],
-                counts=found["counts"],
-                itemsize=1 if expected is None else expected.itemsize,
-                prepared=Source.of(artifacts / "data" / "dataset.npz"),
-                statistics={name: found[name] for name in ("mean", "std")},
-            )
-    if expected is None:
+    outline = _expected(data)
+    if (folder / DESCRIBED).exists() and (folder / DATASET).exists():
+        prepared = read_json(folder / DESCRIBED)
+        if _is_asked_for(prepared, outline, data):
+            itemsize = 1 if outline is None else outline["itemsize"]
+            return {**prepared, "itemsize": itemsize}, Source.of(folder / DATASET)
+    if outline is None:
         raise InputError(
             f"params.yaml: data.name: nothing is known of {data.path or data.name} yet: "
             "run the prepare stage first (`dvc repro prepare`)"
         )
-    return expected
+    return outline, None
 
 
-def _is_asked_for(found: Mapping[str, Any], expected: Outline | None, data: params.Data) -> bool:
-    if (found["name"], found["seed"]) != (data.name, data.seed):
+def _is_asked_for(prepared: Mapping[str, Any], outline: Outline | None, data: Data) -> bool:
+    if (prepared["name"], prepared["seed"]) != (data.name, data.seed):
         return False
-    if data.sha256 is not None and data.sha256 not in found["sources"].values():
+    if data.sha256 is not None and data.sha256 not in prepared["sources"].values():
         return False
-    if expected is None:
-        return True
-    theirs = tuple(found["shape"]), found["classes"], found["counts"]
-    return theirs == (expected.shape, expected.classes, dict(expected.counts))
+    if data.name == "gaussian" and prepared["sources"] != gaussian.read(data, Path()).sources:
+        return False
+    return outline is None or all(prepared[name] == outline[name] for name in ("shape", "classes", "counts"))
 
 
-def _expected(data: params.Data) -> Outline | None:
+def _expected(data: Data) -> Outline | None:
     if data.name == "npz" and data.path is not None:
         return _of_file(data, Path(data.path)) if Path(data.path).is_file() else None
     mixture = Known((1, data.gaussian.dimension, 1), data.gaussian.points, None, 2)
@@ -107,16 +85,20 @@ def _expected(data: params.Data) -> Outline | None:
     if known is None:
         return None
     labels = np.arange(known.points) % known.classes  # how classes are shared out does not change the parts' sizes
-    itemsize = 4 if data.name == "gaussian" else 1
-    return Outline(known.shape, known.classes, _counts(labels, known.classes, known.test, data), itemsize)
+    return _outline(known.shape, known.classes, labels, known.test, data, 4 if data.name == "gaussian" else 1)
 
 
-def _counts(labels: np.ndarray, classes: int, test: int | None, data: params.Data) -> dict[str, int]:
+def _outline(
+    shape: tuple[int, int, int], classes: int, labels: np.ndarray, test: int | None, data: Data, itemsize: int
+) -> Outline:
+    """Statistics, which only the points tell, are such as any data might have."""
     split = stratified_split(labels, classes, test, data)
-    return {part: len(getattr(split, part)) for part in PARTS}
+    counts = {part: len(getattr(split, part)) for part in PARTS}
+    statistics = {name: [0.25] * shape[2] for name in ("mean", "std")}
+    return {"shape": list(shape), "classes": classes, "counts": counts, "itemsize": itemsize, **statistics}
 
 
-def _of_file(data: params.Data, path: Path) -> Outline:
+def _of_file(data: Data, path: Path) -> Outline:
     """Of an .npz: the labels, and of the images no more than the header."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -127,9 +109,8 @@ def _of_file(data: params.Data, path: Path) -> Outline:
             raise ValueError(f"x {list(shape)} and y {list(labels.shape)} do not go together")
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"params.yaml: data.path: {path} is not a readable .npz with x and y ({error})") from None
-    classes = int(labels.max()) + 1
     height, width, channels = (1, shape[1], 1) if len(shape) == 2 else (*shape[1:], 1)[:3]
-    return Outline((height, width, channels), classes, _counts(labels, classes, test, data), itemsize)
+    return _outline((height, width, channels), int(labels.max()) + 1, labels, test, data, itemsize)
 
 
 def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], int]:

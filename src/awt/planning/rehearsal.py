@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from awt.artifacts import Buffer
-from awt.runtime.context import Context
+from awt.loop import Watch
 
 
-def rest(params: Mapping[str, Any], inputs: Mapping[str, Buffer], context: Context) -> dict[str, bytes]:
+def rest(params: Mapping[str, Any], inputs: Mapping[str, Buffer], watch: Watch) -> dict[str, bytes]:
     """Sleeps, and returns as many bytes as a real cell of that kind would."""
     time.sleep(params["seconds"])
-    context.check_stop()
+    watch.check_stop()
     return {"rest.bin": bytes(params["bytes"])}

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from awt.params import Resources
 from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
+from awt.runtime.options import Resources
 
 
 class Job(NamedTuple):

@@ -10,34 +10,45 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from awt.artifacts import sha256
+from awt.attacks.apgd import Apgd
+from awt.attacks.attacker import make
+from awt.attacks.pgd import Attack, Pgd
+from awt.evaluation.sanity import EPS, STEPS
+from awt.kernels.cost import factor_flops, pair_flops, product_flops, view_flops
 from awt.models.compact import LEAST
-from awt.params import Retrain
-from awt.planning.attack_work import attack_flops, sanity_flops
+from awt.options import from_json
 from awt.planning.facts import FLOAT, OPTIMISER, PROCESS, Facts
-from awt.planning.kernel_work import factor_flops, pair_flops, product_flops, view_flops
-from awt.planning.search_work import attack_passes, search_flops, training_flops
 from awt.runtime.cell import Cell
+from awt.services.training import RETRAIN
 from awt.tickets.dense_side import HELD_OUT, HELD_OUT_BATCHES
-from awt.training.cells import RETRAIN
+from awt.tickets.method import Method, Views, method
+from awt.training.cost import attack_passes, training_flops
+from awt.training.options import Training
 
-ATTACK, SANITY = "awt.evaluation.attacked:attack", "awt.evaluation.sanity:check"
+ATTACK, SANITY, PLAN = "awt.cells.attack:attack", "awt.cells.sanity:check", "awt.cells.gram:plan"
 NARROWED = (RETRAIN, ATTACK, SANITY)  # what runs without the units that a mask cuts off
 BUCKETS = 4  # batch sizes, of the eight there are, that networks' standing points are expected to fill
+CHECKPOINTS = 2 * 3  # two of them, each the weights and Adam's two
 Given = Mapping[str, Any]  # a cell's parameters
 
 
 class Cost(NamedTuple):
     """`programs` are what has to be compiled: by name, so that a worker compiles each once."""
 
-    flops: float
-    memory: float  # bytes, at the peak
-    files: float  # bytes
+    flops: float | None = None  # none: nobody says how many
+    memory: float = 0.0  # bytes, at the peak
+    files: float = 0.0  # bytes
     programs: tuple[str, ...] = ()
+    checkpoints: float = 0.0  # bytes, until it is finished
 
 
-def cost(cell: Cell, facts: Facts) -> Cost:
-    found = _COSTS[cell.function](cell.params, facts)
-    return found._replace(programs=tuple(f"{program}{_shapes(cell, facts)}" for program in found.programs))
+def cost(cell: Cell, data: Mapping[str, Any] | None, tile_bytes: float) -> Cost:
+    """Of a cell on data that dataset.json describes; little is said of functions that are not in the table below."""
+    if data is None or cell.function not in _COSTS:
+        return Cost()
+    facts = Facts.of(cell.params, data, tile_bytes)
+    one = _COSTS[cell.function](cell.params, facts)
+    return one._replace(programs=tuple(f"{program}{_shapes(cell, facts)}" for program in one.programs))
 
 
 def _shapes(cell: Cell, facts: Facts) -> str:
@@ -46,7 +57,7 @@ def _shapes(cell: Cell, facts: Facts) -> str:
     ticket = cell.inputs.get("model") or cell.inputs.get("mask")
     if ticket is None or cell.function not in NARROWED:
         return ""
-    if facts.size.weights >= LEAST:
+    if facts.problem.size.weights >= LEAST:
         return f" {ticket.sha256}"
     number = int(sha256(ticket.sha256.encode())[:8], 16)
     return f" {number % BUCKETS}" if cell.function == ATTACK else ""
@@ -59,70 +70,87 @@ def _program(name: str, params: Given, *changing: str) -> str:
 
 
 def _retrain(params: Given, facts: Facts) -> Cost:
-    asked, program = Retrain.of(params["retrain"]), _program("retrain", params)
+    asked, program = from_json(Training, params["training"]), _program("retrain", params)
+    weights = FLOAT * facts.problem.size.weights
     return Cost(
-        training_flops(asked, params["threat"]["eps"], facts),
-        facts.memory(max(asked.batch, facts.data.counts["validation"])),
-        FLOAT * facts.size.weights,
+        training_flops(asked, params["threat"]["eps"], facts.problem),
+        facts.memory(max(asked.batch, facts.problem.counts["validation"])),
+        weights,
         (f"{program} step", f"{program} validation"),
+        CHECKPOINTS * weights,
     )
 
 
 def _find_mask(params: Given, facts: Facts) -> Cost:
-    search, method, program = params["search"], params["method"], _program("mask", params)
-    flops = search_flops(method, search, params.get("threat", {}).get("eps", 0.0), facts)
-    memory, files = facts.memory(search.get("batch", 1), copies=2), 1.0 * facts.size.weights
-    if search.get("start") == "searched" or method in ("dns", "iwi"):
-        files += FLOAT * facts.size.weights
-    if method in ("awt", "concrete"):
-        memory += _dense_bytes(search["batch"], facts)
-    if method == "awt":
-        memory += _views_bytes(search, search["gamma"] > 0, facts) + _probes_bytes(search["batch"], facts)
-    programs = (f"{program} step", f"{program} distances") if method == "awt" else (program,) if flops else ()
-    return Cost(flops, memory, files, programs)
+    """By what the method says of itself; of a user's, which may say nothing, operations are not known."""
+    asked, program = method(params["method"]), _program("mask", params)
+    options = from_json(asked.options, params["options"])
+    needs, batch, weights = asked.needs(options), getattr(options, "batch", 1), facts.problem.size.weights
+    says_nothing = asked.flops is Method.flops and not params["method"].startswith("awt.")
+    flops = asked.flops(options, params.get("threat", {}).get("eps", 0.0), facts.problem)
+    memory = facts.memory(batch, copies=2)
+    if needs.outputs:
+        memory += _dense_bytes(batch, facts)
+    if needs.views:
+        memory += _views_bytes(needs.views, batch, facts) + _probes_bytes(batch, facts)
+    return Cost(
+        None if says_nothing else flops,
+        memory,
+        weights + (FLOAT * weights if asked.gives_start(options) else 0.0),
+        (f"{program} step", f"{program} distances") if needs.views else (program,) if flops else (),
+        CHECKPOINTS * FLOAT * weights,
+    )
 
 
 def _initial(params: Given, facts: Facts) -> Cost:
-    return Cost(0.0, facts.memory(0, copies=0), FLOAT * facts.size.weights, (_program("initial", params),))
+    files = FLOAT * facts.problem.size.weights
+    return Cost(0.0, facts.memory(0, copies=0), files, (_program("initial", params),))
 
 
 def _dense_bytes(batch: int, facts: Facts) -> float:
     """Of dense.npz."""
-    return FLOAT * facts.points(batch) * (facts.data.pixels + facts.classes)
+    return FLOAT * facts.problem.points(batch) * (facts.pixels + facts.problem.classes)
 
 
-def _views_bytes(search: Given, matched: bool, facts: Facts) -> float:
+def _views_bytes(views: Views, batch: int, facts: Facts) -> float:
     """Of views.npz, for the search (by epoch, where they are fresh ones) and the curves."""
-    row, batches = search["batch"] * facts.classes, facts.points(search["batch"]) // search["batch"]
-    values = {"full": row**2, "probe": search["epochs"] * search["probes"] * row, "residual": row, "diagonal": row}
-    matching = batches * values[search["estimator"]] if matched else 0
+    row, batches = batch * facts.problem.classes, facts.problem.points(batch) // batch
+    values = {"full": row**2, "probe": views.epochs * views.probes * row, "residual": row, "diagonal": row}
+    matching = batches * values[views.estimator] if views.matched else 0
     return FLOAT * (matching + min(HELD_OUT_BATCHES, batches) * HELD_OUT.probes * row)
 
 
 def _probes_bytes(batch: int, facts: Facts) -> float:
     """What the held-out probes hold at once: each the values of a pass and its derivative, and weights twice."""
-    return FLOAT * HELD_OUT.probes * (1.5 * batch * facts.size.values + 2 * facts.size.weights)
+    network = facts.problem.size
+    return FLOAT * HELD_OUT.probes * (1.5 * batch * network.values + 2 * network.weights)
 
 
 def _dense_side(params: Given, facts: Facts) -> Cost:
-    files = _dense_bytes(params["batch"], facts)
-    passes = facts.points(params["batch"]) * (attack_passes(params, params["threat"]["eps"]) + 1)
-    memory = facts.memory(params["batch"], copies=0) + 3 * files
-    return Cost(passes * facts.forward, memory, files, (_program("dense side", params),))
+    batch, files = params["batch"], _dense_bytes(params["batch"], facts)
+    passes = attack_passes(from_json(Attack, params["attack"]), params["threat"]["eps"]) + 1
+    return Cost(
+        facts.problem.points(batch) * passes * facts.problem.forward,
+        facts.memory(batch, copies=0) + 3 * files,
+        files,
+        (_program("dense side", params),),
+    )
 
 
 def _views(params: Given, facts: Facts) -> Cost:
-    points, files = facts.points(params["batch"]), _views_bytes(params, params["matched"], facts)
-    flops = min(HELD_OUT_BATCHES * params["batch"], points) * product_flops(facts, HELD_OUT.probes)
-    if params["matched"]:
-        flops += (params["epochs"] if params["estimator"] == "probe" else 1) * points * view_flops(params, facts)
-    memory = facts.memory(params["batch"]) + _dense_bytes(params["batch"], facts)
-    memory += _probes_bytes(params["batch"], facts) + 2 * files
+    batch, problem = params["batch"], facts.problem
+    views = Views(**{name: params[name] for name in ("estimator", "probes", "epochs", "matched")})
+    points, files = problem.points(batch), _views_bytes(views, batch, facts)
+    flops = min(HELD_OUT_BATCHES * batch, points) * product_flops(problem, HELD_OUT.probes)
+    if views.matched:
+        looks = views.epochs if views.estimator == "probe" else 1
+        flops += looks * points * view_flops(views.estimator, views.probes, batch, problem)
+    memory = facts.memory(batch) + _dense_bytes(batch, facts) + _probes_bytes(batch, facts) + 2 * files
     return Cost(flops, memory, files, (_program("views", params),))
 
 
 def _points(params: Given, facts: Facts) -> Cost:
-    return Cost(0.0, facts.memory(0, copies=0), FLOAT * params["count"] * (facts.data.pixels + 1))
+    return Cost(0.0, facts.memory(0, copies=0), FLOAT * params["count"] * (facts.pixels + 1))
 
 
 def _plan(params: Given, facts: Facts) -> Cost:
@@ -132,9 +160,9 @@ def _plan(params: Given, facts: Facts) -> Cost:
 
 def _tile(params: Given, facts: Facts) -> Cost:
     """Every tile is computed as the largest, padded."""
-    rows, columns = params["program"]
-    flops = (rows + columns) * factor_flops(facts) + rows * columns * pair_flops(facts, params["shape"], masked=True)
-    outputs = facts.classes**2 if params["shape"] == "full" else 1
+    (rows, columns), problem = params["program"], facts.problem
+    flops = (rows + columns) * factor_flops(problem) + rows * columns * pair_flops(problem, params["shape"], True)
+    outputs = problem.classes**2 if params["shape"] == "full" else 1
     (top, bottom), (left, right) = params["rows"], params["columns"]
     files = FLOAT * (bottom - top) * (right - left) * outputs
     return Cost(flops, PROCESS + facts.tile_bytes, files, (_program("tile", params, "rows", "columns"),))
@@ -142,26 +170,42 @@ def _tile(params: Given, facts: Facts) -> Cost:
 
 def _attack(params: Given, facts: Facts) -> Cost:
     start, stop = params["points"]
-    number = stop - start
-    flops = attack_flops(params["attack"], params["changes"], facts) if params["threat"]["eps"] else facts.forward
+    number, forward = stop - start, facts.problem.forward
+    flops = attack_flops(make(params["attack"], params["settings"]), facts) if params["threat"]["eps"] else forward
     program = _program(f"attack {number}", params, "points", "number")
-    return Cost(number * flops, facts.memory(number, copies=0, weights=1), 13.0 * number + 1000, (program,))
+    memory, files = facts.memory(number, copies=0, weights=1), 13.0 * number + 1000
+    if params.get("keep_examples"):
+        files += number * (FLOAT * facts.pixels + 8)
+    return Cost(None if flops is None else number * flops, memory, files, (program,))
+
+
+def attack_flops(attack: Any, facts: Facts) -> float | None:
+    """By point: all tries, to their last step; none of an attack that does not say what its passes are."""
+    if not hasattr(attack, "passes"):
+        return None
+    classes = facts.problem.classes
+    tries = len(attack.tries(classes))
+    passes = tries * (attack.passes(classes) + 1) + 1  # each is judged; classes are ranked once
+    return passes * facts.problem.forward + tries * facts.pixels * getattr(attack, "beside", 0.0)
 
 
 def _sanity(params: Given, facts: Facts) -> Cost:
-    points, program = min(params["points"], facts.data.counts["test"]), _program("sanity", params)
-    memory = facts.memory(points, copies=0, weights=1)
-    return Cost(points * sanity_flops(facts), memory, 1000.0, tuple(f"{program} {number}" for number in range(5)))
+    """APGD for each ε and once without a bound, PGD for each number of steps, a look at the gradients."""
+    points, classes = min(params["points"], facts.problem.counts["test"]), facts.problem.classes
+    passes = (len(EPS) + 1) * (Apgd("dlr", steps=50).passes(classes) + 1)
+    passes += sum(Pgd(steps=steps).passes(classes) + 1 for steps in STEPS) + 6
+    programs = tuple(f"{_program('sanity', params)} {number}" for number in range(5))
+    return Cost(points * passes * facts.problem.forward, facts.memory(points, copies=0, weights=1), 1000.0, programs)
 
 
 def _dynamics(params: Given, facts: Facts) -> Cost:
     """Two trainings; after each epoch attacks, Jacobians and grafts of both; two whole kernels before."""
-    asked, classes = Retrain.of(params["retrain"]), facts.classes
-    points = min(params["points"], facts.data.counts["test"])
-    look = 2 * (2 * asked.attack.steps + 4 + classes + len(facts.size.layers))
-    flops = 2 * training_flops(asked, params["threat"]["eps"], facts)
-    flops += (asked.epochs + 1) * points * look * facts.forward
-    flops += 2 * points * (2 * factor_flops(facts) + points * pair_flops(facts, "full", masked=True))
+    asked, problem = from_json(Training, params["training"]), facts.problem
+    classes, points = problem.classes, min(params["points"], problem.counts["test"])
+    look = 2 * (2 * asked.attack.steps + 4 + classes + len(problem.size.layers))
+    flops = 2 * training_flops(asked, params["threat"]["eps"], problem)
+    flops += (asked.epochs + 1) * points * look * problem.forward
+    flops += 2 * points * (2 * factor_flops(problem) + points * pair_flops(problem, "full", masked=True))
     memory = facts.memory(max(asked.batch, points * classes), weights=2 * OPTIMISER)
     program = _program("dynamics", params)
     return Cost(
@@ -169,19 +213,20 @@ def _dynamics(params: Given, facts: Facts) -> Cost:
         memory + 3 * FLOAT * (points * classes) ** 2,
         200.0 * (asked.epochs + 1),
         (f"{program} step", f"{program} figures", f"{program} kernels"),
+        2 * CHECKPOINTS * FLOAT * problem.size.weights,
     )
 
 
 _COSTS: dict[str, Callable[[Given, Facts], Cost]] = {
-    "awt.kernels.dense_side:initial_weights": _initial,
-    "awt.kernels.dense_side:dense_side": _dense_side,
-    "awt.kernels.dense_side:kernel_views": _views,
-    "awt.kernels.points:natural": _points,
-    "awt.kernels.gram:plan": _plan,
-    "awt.kernels.gram:tile": _tile,
-    "awt.tickets.find:find_mask": _find_mask,
+    "awt.cells.dense:initial_weights": _initial,
+    "awt.cells.dense:dense_side": _dense_side,
+    "awt.cells.dense:views": _views,
+    "awt.cells.points:natural": _points,
+    PLAN: _plan,
+    "awt.cells.gram:tile": _tile,
+    "awt.cells.mask:find_mask": _find_mask,
     RETRAIN: _retrain,
     ATTACK: _attack,
     SANITY: _sanity,
-    "awt.evaluation.dynamics:dynamics": _dynamics,
+    "awt.cells.dynamics:dynamics": _dynamics,
 }

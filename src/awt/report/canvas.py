@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from awt.workflows.tickets.reporting import words
+from awt.report import numbers
 
 INK = "#222222"
 _STYLE = {
@@ -137,7 +137,7 @@ def logarithmic(axes: Axes, side: str) -> None:
     low, high = sorted(axes.get_xlim() if side == "x" else axes.get_ylim())
     decades = np.log10(high / low)
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,), numticks=9))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: words.magnitude(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: numbers.magnitude(value)))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -18,6 +18,7 @@ from awt.runtime.courier import Courier
 logging.getLogger("absl").setLevel(logging.CRITICAL)  # orbax's threads log what `save` raises anyway
 
 CHECKPOINT_OVERHEAD = 2**17  # bytes of a checkpoint beside its arrays, generously
+_ALONE = "array"  # the name of a state that is a single array
 
 
 class Checkpoints:
@@ -28,17 +29,15 @@ class Checkpoints:
         self._courier = courier
         self._manager: ocp.CheckpointManager | None = None
 
-    def __enter__(self) -> "Checkpoints":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self._manager is not None:
             self._manager.close()
 
-    def save(self, step: int, state: Any, rows: list[Row]) -> bool:
+    def save(self, step: int, state: Any, rows: list[Row], log: Callable[[str], None]) -> bool:
         """Whether a checkpoint was made. One that fails for other reasons than a full disk (another run writes to the
         same folder, say) costs nothing but the checkpoint."""
         self._check_room(state)
+        state = _as_tree(state)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), rows=ocp.args.JsonSave(rows))
         try:
             made = bool(self._open().save(step, args=args, force=True))
@@ -50,6 +49,7 @@ class Checkpoints:
         except Exception as error:
             if is_disk_full(error):
                 raise OSError(errno.ENOSPC, "No space left on device", str(self._folder)) from error
+            log(f"no checkpoint could be made at step {step} ({type(error).__name__}: {error})")
             return False
         return made
 
@@ -66,7 +66,7 @@ class Checkpoints:
             log(brought)
         if not self._folder.exists():
             return 0, state, []
-        template = jax.tree.map(ocp.utils.to_shape_dtype_struct, state)
+        template = jax.tree.map(ocp.utils.to_shape_dtype_struct, _as_tree(state))
         args = ocp.args.Composite(state=ocp.args.StandardRestore(template), rows=ocp.args.JsonRestore())
         for step in sorted(self._open().all_steps(), reverse=True):
             try:
@@ -79,7 +79,7 @@ class Checkpoints:
                 self._open().reload()
                 continue
             log(f"resumed at step {step}")
-            return step, found.state, found.rows
+            return step, found.state if _as_tree(state) is state else found.state[_ALONE], found.rows
         return 0, state, []
 
     def _open(self) -> ocp.CheckpointManager:
@@ -87,3 +87,8 @@ class Checkpoints:
             options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
             self._manager = ocp.CheckpointManager(self._folder, options=options)
         return self._manager
+
+
+def _as_tree(state: Any) -> Any:
+    """Orbax saves trees: a single array becomes one."""
+    return {_ALONE: state} if jax.tree_util.all_leaves([state]) else state

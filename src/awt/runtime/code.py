@@ -1,9 +1,9 @@
 """The code that a function can reach: part of a cell's key, compared by workers, watched by DVC.
 
-Code is followed through imports, wherever in a file they stand, from module to module: awt's and the user's own by their
-source (without comments and docstrings, which compute nothing), installed distributions by their versions, and the
-versions of those that they require. Code that parameters name is code too: every string `module:name` in a cell's
-parameters. What moves bytes, and decides no value, is left out, module by module (`MOVERS`).
+Imports are followed from module to module, wherever in a file they stand. Modules of awt and of the user count by their
+source, without comments and docstrings, which compute nothing; installed distributions count by their versions, and so
+do those that they require. Code that parameters name is code too: every string `module:name` in a cell's parameters.
+What moves bytes and decides no value is left out, module by module (`MOVERS`).
 """
 
 import ast
@@ -109,7 +109,7 @@ def _code_of(starts: frozenset[str]) -> Code:
 def user_modules(functions: Iterable[str]) -> list[Path]:
     """The user's own packages and modules behind some functions: what a cluster's workers must be sent beside awt."""
     tops = {name.partition(".")[0] for name in code_of(functions).modules} - {"awt"}
-    paths = [path for top in sorted(tops) if (path := _source(top)) is not None]
+    paths = [path for top in sorted(tops) for path in _places(top)]
     return [path.parent if path.name == "__init__.py" else path for path in paths]
 
 
@@ -133,7 +133,8 @@ def named_in(module: str) -> frozenset[str]:
 def check(described: Mapping[str, Any], functions: Iterable[str]) -> None:
     """Refuses to compute with other code than the driver's: the result would be kept under a wrong key."""
     own, host = code_of(functions).as_json(), socket.gethostname()
-    for kind, advice in (("distributions", "install requirements.lock"), ("modules", "was it changed during the run?")):
+    # code first: other code may import other distributions
+    for kind, advice in (("modules", "was it changed during the run?"), ("distributions", "install requirements.lock")):
         here, there = own[kind], described[kind]
         differing = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
         if differing and kind == "modules":
@@ -160,33 +161,42 @@ def digest(value: Any) -> str:
 @functools.cache
 def _source(module: str) -> Path | None:
     """The source of a module that is awt's or the user's; none for built-in, standard and installed ones."""
-    top, *rest = module.split(".")
-    root = _top(top)
-    if root is None:
-        return None
-    path = root
-    for part in rest:
-        if path.name != "__init__.py":
-            return None
-        inner = [path.parent / f"{part}.py", path.parent / part / "__init__.py"]
-        path = next((one for one in inner if one.is_file()), Path())
-        if path == Path():
-            return None
-    return path
+    places = _places(module)
+    return places[0] if places and places[0].is_file() else None
 
 
 @functools.cache
-def _top(name: str) -> Path | None:
+def _places(module: str) -> tuple[Path, ...]:
+    """The source of a module that is awt's or the user's; of a package without an __init__.py, its folders."""
+    package, _, name = module.rpartition(".")
+    if not package:
+        return _top(name)
+    folders = [path.parent if path.name == "__init__.py" else path for path in _places(package)]
+    for folder in folders:
+        for path in (folder / name / "__init__.py", folder / f"{name}.py"):  # in Python's order
+            if path.is_file():
+                return (path,)
+    return tuple(folder / name for folder in folders if (folder / name).is_dir())
+
+
+def _top(name: str) -> tuple[Path, ...]:
     if name in sys.stdlib_module_names or name in sys.builtin_module_names:
-        return None
+        return ()
     spec = importlib.machinery.PathFinder.find_spec(name)
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return None
-    path = Path(spec.origin)
-    installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib", "stdlib")}
-    if name != "awt" and any(path.resolve().is_relative_to(folder) for folder in installed):
-        return None
-    return path
+    if spec is None:
+        return ()
+    origins = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    paths = [Path(one) for one in origins if one.endswith(".py") or not spec.origin]
+    return tuple(path for path in paths if name == "awt" or not _is_installed_in(path, name))
+
+
+def _is_installed_in(path: Path, name: str) -> bool:
+    """Whether a distribution put a top-level module where it is; the links of editable installs lie elsewhere."""
+    providers = _providers().get(name, ())
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    places = [str(importlib.metadata.distribution(one).locate_file("")) for one in providers]
+    places += [sysconfig.get_path(kind) for kind in ("purelib", "platlib") if providers]
+    return any(Path(place).resolve() == folder.resolve() for place in places)
 
 
 def _parents(module: str) -> list[str]:
@@ -200,7 +210,10 @@ def _parsed(path: Path) -> _Module:
         tree = ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
         raise InputError(f"{path}, line {error.lineno}: not readable as Python ({error.msg})") from None
-    imports = frozenset(_imports(tree))
+    try:
+        imports = frozenset([*_imports(tree), *_used_of_awt(tree)])
+    except InputError as error:
+        raise InputError(f"{path}, {error}") from None
     strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and is_reference(node.value))
     named = frozenset(map(str, strings))
     for node in ast.walk(tree):
@@ -217,24 +230,59 @@ def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asyn
 def _imports(node: ast.AST) -> Iterable[str]:
     """Dotted names that may be modules; what is imported for type checkers alone is never run."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names)
-        elif isinstance(child, ast.ImportFrom) and child.module and child.level == 0:
-            yield child.module
-            # a name of a package may be a module of its own
-            yield from (f"{child.module}.{alias.name}" for alias in child.names if _is_inner(child.module, alias.name))
-        elif isinstance(child, ast.ImportFrom):
-            raise InputError(f"line {child.lineno}: relative imports are not followed: write the whole name")
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            yield from (name for other in child.orelse for name in _imports(other))
-        elif isinstance(child, ast.Call) and ast.unparse(child.func).endswith("import_module") and child.args:
-            yield from [child.args[0].value] if isinstance(child.args[0], ast.Constant) else []
-        else:
-            yield from _imports(child)
+        yield from _imported(child)
+
+
+def _imported(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        yield node.module
+        for alias in node.names:
+            if _is_inner(node.module, alias.name):  # a name of a package may be a module of its own
+                yield f"{node.module}.{alias.name}"
+            elif node.module == "awt":
+                yield from _exported(alias.name)
+    elif isinstance(node, ast.ImportFrom):
+        raise InputError(f"line {node.lineno}: a relative import, which is not followed: write the whole name")
+    elif isinstance(node, ast.If) and _asks_for_type_checkers(node.test):
+        yield from (name for other in node.orelse for name in _imported(other))
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+        yield from [str(node.args[0].value)] if isinstance(node.args[0], ast.Constant) else []
+    else:
+        yield from _imports(node)
+
+
+def _asks_for_type_checkers(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return name == "TYPE_CHECKING"
+
+
+def _used_of_awt(tree: ast.Module) -> Iterable[str]:
+    """The modules behind `awt.name`: the package imports its public names when they are first used."""
+    aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names = {alias.asname or "awt" for alias in aliases if alias.name == "awt"}
+    names |= {"awt" for alias in aliases if alias.name.startswith("awt.") and alias.asname is None}
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names]
+    taken = [
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names
+    ]
+    # whoever passes the package itself on may use all of it
+    for name in taken if len(taken) == len(uses) else ["*"]:
+        yield from _exported(name)
+
+
+def _exported(name: str) -> list[str]:
+    """The module of a public name of awt; of all for `*`."""
+    path = _source("awt")
+    references = [one.partition(":") for one in (_parsed(path).references if path else ())]
+    return [module for module, _, exported in references if name in (exported, "*")]
 
 
 def _is_inner(package: str, name: str) -> bool:
-    return _source(f"{package}.{name}") is not None
+    return bool(_places(f"{package}.{name}"))
 
 
 @functools.cache

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from awt.errors import Interrupted
 from awt.loop import Row
 from awt.runtime.courier import Courier
+
+if TYPE_CHECKING:
+    from awt.runtime.checkpoints import Checkpoints
 
 REPORT_SECONDS = 0.5
 
@@ -57,6 +60,7 @@ class Context:
     courier: Courier | None = None
     _lines: list[str] = field(default_factory=list)
     _saved: float = field(default_factory=time.monotonic)
+    _checkpoints: "Checkpoints | None" = None
     _reported: float = 0.0
 
     def log(self, text: str) -> None:
@@ -76,23 +80,30 @@ class Context:
 
     def restore(self, state: Any) -> tuple[int, Any, list[Row]]:
         """The newest checkpoint that can be read, or step 0 and the state given."""
-        from awt.runtime.checkpoints import Checkpoints  # orbax: only for cells with long loops
-
-        with Checkpoints(self.checkpoints, self.courier) as checkpoints:
-            found = checkpoints.restore(state, self.log)
+        found = self._kept().restore(state, self.log)
         self._saved = time.monotonic()
         return found
 
     def save(self, step: int, state: Any, rows: list[Row], *, now: bool = False) -> bool:
         """Makes a checkpoint if one is due, or in any case `now`; whether it did."""
-        from awt.runtime.checkpoints import Checkpoints
-
         if not now and time.monotonic() - self._saved < self.checkpoint_seconds:
             return False
-        with Checkpoints(self.checkpoints, self.courier) as checkpoints:
-            made = checkpoints.save(step, state, rows)
+        made = self._kept().save(step, state, rows, self.log)
         self._saved = time.monotonic()
         return made
+
+    def _kept(self) -> "Checkpoints":
+        if self._checkpoints is None:
+            from awt.runtime.checkpoints import Checkpoints  # orbax: only for cells with long loops
+
+            self._checkpoints = Checkpoints(self.checkpoints, self.courier)
+        return self._checkpoints
+
+    def close(self) -> None:
+        """Lets go of the folder of checkpoints."""
+        if self._checkpoints is not None:
+            self._checkpoints.close()
+            self._checkpoints = None
 
     def stop_requested(self) -> bool:
         return self.stop.is_set

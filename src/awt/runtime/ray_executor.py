@@ -12,6 +12,7 @@ from awt.artifacts import read
 from awt.errors import InputError, WorkError
 from awt.runtime import device
 from awt.runtime.cell import Cell, Source
+from awt.runtime.code import user_modules
 from awt.runtime.context import StopFlag
 from awt.runtime.executor import Executor
 from awt.runtime.machines import Machine
@@ -35,7 +36,7 @@ class RayExecutor(Executor):
         super().__init__(stage, runtime, store)
         self.cluster = Cluster()
         self._refs: dict[str, Any] = {}
-        self._functions: dict[tuple[str, int], Any] = {}
+        self._functions: dict[tuple[str, int, tuple[str, ...]], Any] = {}
         self._monitor: Any = None
         self._was_stopped = False
 
@@ -79,12 +80,13 @@ class RayExecutor(Executor):
 
     def submit(self, key: str, cell: Cell, monitor: Any, room: int) -> Any:
         buffers = [self._input(source) for source in cell.inputs.values()]
-        return self._function(cell.kind, room).remote(self._task(key, cell), list(cell.inputs), monitor, *buffers)
+        own = tuple(map(str, user_modules(cell.functions))) if self.is_cluster else ()
+        return self._function(cell.kind, room, own).remote(self._task(key, cell), list(cell.inputs), monitor, *buffers)
 
-    def _function(self, kind: str, room: int) -> Any:
+    def _function(self, kind: str, room: int, own: tuple[str, ...]) -> Any:
         """The remote function of a kind of cells, which asks for `room` times the CPUs that one needs, or for a whole
-        node's."""
-        if (kind, room) not in self._functions:
+        node's; elsewhere than here, Ray brings the user's `own` modules along."""
+        if (kind, room, own) not in self._functions:
             wanted = self.wanted(kind)
             cpus = max(wanted.cpus, min(room * wanted.cpus, self.cluster.largest(wanted)))
             options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": wanted.gpus, "max_retries": 0}
@@ -92,9 +94,12 @@ class RayExecutor(Executor):
                 options["memory"] = int(wanted.memory_gb * 2**30)
             if (threads := self.threads(kind)) > 1:  # a process keeps its number of threads: other kinds get others
                 options["runtime_env"] = {**self.cluster.environment, "env_vars": {"AWT_THREADS": str(threads)}}
+            if own:
+                modules = [*self.cluster.environment["py_modules"], *own]
+                options["runtime_env"] = {**options.get("runtime_env", {}), "py_modules": modules}
             # not by .options(): only so does Ray end the process of a cell on a GPU, which JAX would hold on to
-            self._functions[kind, room] = self.cluster.ray.remote(**options)(run_task)
-        return self._functions[kind, room]
+            self._functions[kind, room, own] = self.cluster.ray.remote(**options)(run_task)
+        return self._functions[kind, room, own]
 
     def _input(self, source: Source) -> Any:
         """A file in the object store, put there once however many cells read it."""

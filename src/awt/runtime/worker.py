@@ -96,6 +96,7 @@ def execute(task: Task, inputs: Mapping[str, Buffer], report: Report) -> Outcome
         except Exception as error:
             failure: Failure = "disk" if is_disk_full(error) else "fault"
             outcome = Outcome(failure=failure, message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        context.close()
         is_finished = outcome.failure is None
         if context.courier is not None and (trouble := context.courier.close(is_finished)):
             context.log(trouble)

@@ -10,6 +10,7 @@ from awt.models.registry import resolved
 from awt.names import CHECKPOINT
 from awt.options import as_json
 from awt.runtime.cell import Cell, Source
+from awt.training.objectives.registry import resolved as resolved_training
 from awt.training.options import Training
 
 RETRAIN = "awt.cells.retrain:retrain"
@@ -30,7 +31,7 @@ def training_cell(
         "seed": seed,
         "model": as_json(resolved(model)),
         "threat": as_json(threat),
-        "training": as_json(training),
+        "training": as_json(resolved_training(training)),
     }
     return Cell(kind, label, RETRAIN, params, inputs, tags)
 

@@ -7,24 +7,23 @@ from typing import Any
 
 import pandas as pd
 
-from awt import params
 from awt.artifacts import read_csv, read_json
 from awt.errors import InputError
-from awt.params import Params
+from awt.workflows.experiment import experiment
+from awt.workflows.tickets.params import Params
+from awt.workflows.workflow import RECORDS
 
 ROOT = "default"  # what the experiment of the repository's root is called
+PAGE = "report/index.html"
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """An experiment that has run to its page."""
+class Results:
+    """What came out of an experiment on tickets."""
 
-    name: str
-    title: str
-    folder: Path
     params: Params
     dataset: dict[str, Any]
-    results: pd.DataFrame  # by method, density and seed
+    rows: pd.DataFrame  # by method, density and seed
     table: pd.DataFrame  # over seeds
 
     @property
@@ -32,14 +31,24 @@ class Experiment:
         """The accuracies that its table has."""
         return tuple(str(name).removesuffix("_mean") for name in self.table.columns if str(name).endswith("_mean"))
 
+
+@dataclass(frozen=True)
+class Shown:
+    """An experiment that has run to its page; of other workflows than tickets, only that page is shown."""
+
+    name: str
+    title: str
+    folder: Path
+    results: Results | None
+
     @property
     def files(self) -> list[str]:
         """What goes with its page, where it keeps its place, so that links hold: the page, and the run records."""
-        records = sorted((self.folder / "artifacts" / "records").glob("*.json"))
-        return ["report/index.html", *(str(path.relative_to(self.folder)) for path in records)]
+        records = sorted((self.folder / RECORDS).glob("*.json"))
+        return [PAGE, *(str(path.relative_to(self.folder)) for path in records)]
 
 
-def experiments(repository: Path) -> list[Experiment]:
+def experiments(repository: Path) -> list[Shown]:
     """Those with a page, the root's first, then by name."""
     return [_read(repository, folder) for folder in _folders(repository) if _has_page(folder)]
 
@@ -56,20 +65,23 @@ def _folders(repository: Path) -> Iterator[Path]:
 
 
 def _has_page(folder: Path) -> bool:
-    return (folder / "report" / "index.html").exists()
+    return (folder / PAGE).exists()
 
 
 def _name(repository: Path, folder: Path) -> str:
     return ROOT if folder == repository else folder.relative_to(repository / "pipelines").as_posix()
 
 
-def _read(repository: Path, folder: Path) -> Experiment:
+def _read(repository: Path, folder: Path) -> Shown:
     name = _name(repository, folder)
-    return Experiment(
-        name,
-        _title(folder / "README.md", name) if folder != repository else "The default experiment",
-        folder,
-        params.load(folder / "params.yaml"),
+    title = _title(folder / "README.md", name) if folder != repository else "The default experiment"
+    params = experiment(folder).params
+    return Shown(name, title, folder, _results(folder, params) if isinstance(params, Params) else None)
+
+
+def _results(folder: Path, params: Params) -> Results:
+    return Results(
+        params,
         read_json(folder / "artifacts" / "data" / "dataset.json"),
         read_csv(folder / "artifacts" / "plots" / "results.csv"),
         read_csv(folder / "report" / "table.csv"),

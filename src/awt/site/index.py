@@ -6,8 +6,11 @@ import pandas as pd
 
 from awt.report import canvas, css
 from awt.report.markup import Html, element, lines, page, section
-from awt.site.collect import Experiment
+from awt.site.collect import PAGE, Results, Shown
 from awt.workflows.tickets.reporting import figures, table, words
+from awt.workflows.workflow import RECORDS
+
+WithResults = tuple[Shown, Results]
 
 _CSS = """
 body { max-width: 62rem; }
@@ -42,19 +45,22 @@ filter();
 """
 
 
-def html(found: Sequence[Experiment], missing: Sequence[str]) -> str:
+def html(shown: Sequence[Shown], missing: Sequence[str]) -> str:
     """The whole page; `missing` are experiments that have not run."""
     title = "Adversarial winning tickets: the experiments"
+    tickets = [(one, one.results) for one in shown if one.results is not None]
+    others = [one for one in shown if one.results is None]
     body = [
-        element("header", element("h1", title), _lead(found, missing)),
-        section("Results", _filters(found), _table(found), _note()),
-        section("Accuracy against density", *map(_figure, found)),
+        element("header", element("h1", title), _lead(shown, missing)),
+        section("Results", _filters(tickets), _table(tickets), _note()),
+        section("Accuracy against density", *(_figure(*one) for one in tickets)),
+        *([section("Other workflows", _links(others))] if others else []),
     ]
     return page(title, css.CSS + _CSS, lines([*body, element("script", Html(_SCRIPT))]))
 
 
-def _lead(found: Sequence[Experiment], missing: Sequence[str]) -> Html:
-    said = f"{words.plural(len(found), 'experiment')} of this repository."
+def _lead(shown: Sequence[Shown], missing: Sequence[str]) -> Html:
+    said = f"{words.plural(len(shown), 'experiment')} of this repository."
     return element("p", said + (f" Not run yet: {words.listed(list(missing))}." if missing else ""), class_="lead")
 
 
@@ -66,16 +72,18 @@ def _note() -> Html:
     return element("p", said.replace(" %", "\N{NO-BREAK SPACE}%"), class_="note")
 
 
-def _filters(found: Sequence[Experiment]) -> Html:
-    rows = (
-        pd.concat([one.table[["method", "density"]] for one in found])
-        if found
-        else pd.DataFrame({"method": [], "density": []})
-    )
+def _links(others: Sequence[Shown]) -> Html:
+    links = (element("li", element("a", one.title, href=f"{one.name}/{PAGE}")) for one in others)
+    return element("ul", lines(links))
+
+
+def _filters(tickets: Sequence[WithResults]) -> Html:
+    methods = {str(name) for _, results in tickets for name in results.table["method"]}
+    densities = {float(share) for _, results in tickets for share in results.table["density"]}
     choices = {
-        "experiment": [(one.name, one.name) for one in found],
-        "method": [(str(name), str(name)) for name in sorted(rows["method"].unique())],
-        "density": [(f"{share:g}", words.density(share)) for share in sorted(rows["density"].unique())],
+        "experiment": [(one.name, one.name) for one, _ in tickets],
+        "method": [(name, name) for name in sorted(methods)],
+        "density": [(f"{share:g}", words.density(share)) for share in sorted(densities)],
     }
     return element(
         "form",
@@ -90,35 +98,39 @@ def _choice(name: str, options: Iterable[tuple[str, str]]) -> Html:
     return element("select", *(element("option", text, value=value) for value, text in every), name_=name)
 
 
-def _table(found: Sequence[Experiment]) -> Html:
-    suites = list(dict.fromkeys(kind for one in found for kind in one.kinds if kind not in table.KINDS))
+def _table(tickets: Sequence[WithResults]) -> Html:
+    suites = list(dict.fromkeys(kind for _, one in tickets for kind in one.kinds if kind not in table.KINDS))
     heads = ("experiment", "kept", "method", "natural", "adversarial", *suites, "seeds")
     head = element("tr", *(element("th", name, scope="col") for name in heads))
-    bodies = [element("tbody", lines(_row(one, row, suites) for _, row in one.table.iterrows())) for one in found]
+    bodies = [
+        element("tbody", lines(_row(one.name, results, row, suites) for _, row in results.table.iterrows()))
+        for one, results in tickets
+    ]
     whole = element("table", lines([element("thead", head), *bodies]), class_="results")
     return element("div", whole, class_="scroll", tabindex="0")
 
 
-def _row(one: Experiment, row: "pd.Series", suites: Sequence[str]) -> Html:
-    page, record = (f"{one.name}/{place}" for place in ("report/index.html", "artifacts/records/evaluate.json"))
+def _row(name: str, results: Results, row: "pd.Series", suites: Sequence[str]) -> Html:
+    page, record = (f"{name}/{place}" for place in (PAGE, f"{RECORDS}/evaluate.json"))
     density, method, *accuracies, _, seeds = table.cells(row)
-    by_kind = dict(zip(one.kinds, accuracies, strict=True))
+    by_kind = dict(zip(results.kinds, accuracies, strict=True))
     numbers = [by_kind.get(kind) for kind in (*table.KINDS, *suites)]
     cells = [
-        element("a", one.name, href=page),
+        element("a", name, href=page),
         density,
         method,
         *("" if number is None else element("a", number, href=record) for number in numbers),
         seeds,
     ]
-    about = {"data_experiment": one.name, "data_method": str(row["method"]), "data_density": f"{row['density']:g}"}
+    about = {"data_experiment": name, "data_method": str(row["method"]), "data_density": f"{row['density']:g}"}
     return element("tr", *(element("td", cell) for cell in cells), **about)
 
 
-def _figure(one: Experiment) -> Html:
-    picture = canvas.svg(figures.accuracy(one.results, one.params.report.published), f"accuracy-{one.name}")
-    caption = f"{one.title} ({words.data(one.dataset)}; {words.threat(one.params.threat, one.dataset.get('std'))})"
-    if one.params.report.published:
-        caption += f"; hollow, published ({one.params.report.source})"
+def _figure(one: Shown, results: Results) -> Html:
+    params = results.params
+    picture = canvas.svg(figures.accuracy(results.rows, params.report.published), f"accuracy-{one.name}")
+    caption = f"{one.title} ({words.data(results.dataset)}; {words.threat(params.threat, results.dataset.get('std'))})"
+    if params.report.published:
+        caption += f"; hollow, published ({params.report.source})"
     card = element("div", Html(picture), class_="card", tabindex="0", role="img", aria_label=caption)
     return element("figure", card, element("figcaption", caption), data_experiment=one.name)

@@ -13,10 +13,11 @@ import numpy as np
 
 from awt.attacks.ball import Ball
 from awt.attacks.pgd import Attack, attacked
+from awt.data.dataset import Dataset
 from awt.errors import InputError
 from awt.kernels.estimators import Estimator, Masked, Probe, residual
 from awt.keys import generator, key
-from awt.loop import Watch
+from awt.loop import UNWATCHED, Watch
 from awt.models.network import Network, Weights
 
 HELD_OUT_BATCHES = 8
@@ -34,23 +35,64 @@ class Seen(NamedTuple):
 def partition(points: int, batch: int, seed: int) -> np.ndarray:
     """The fixed batches as point indices [batches, batch]; the ragged rest is left out."""
     if batch > points:
-        raise InputError(f"search.batch: {batch} is more than the {points} training points")
+        raise InputError(f"batch: {batch} is more than the {points} training points")
     order = generator(seed, "partition").permutation(points)
     return order[: points // batch * batch].reshape(-1, batch)
 
 
-def kernel_views(
-    chosen: Estimator, network: Network, weights: Weights, batches: Seen, epochs: int, seed: int, watch: Watch
+def attacked_batches(
+    network: Network,
+    threat: Ball,
+    attack: Attack,
+    weights: Weights,
+    dataset: Dataset,
+    batch: int,
+    seed: int,
+    watch: Watch = UNWATCHED,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Views of the dense kernel Θ(X, X̃): for the search, by epoch and batch, and for the curves, of some batches."""
-    found = []
+    """By fixed batch, adversarial examples of the dense network and its outputs on them."""
+    indices = partition(len(dataset.train_y), batch, seed)
+    base = key(seed, "dense side", "attack")
+    adversarial, outputs = [], []
+    for number, points in enumerate(indices):
+        x, y = dataset.train_x[points], dataset.train_y[points]
+        moved, logits = attacked(network, threat, attack, weights, x, y, jax.random.fold_in(base, number))
+        adversarial.append(np.asarray(moved))
+        outputs.append(np.asarray(logits))
+        watch.progress(number + 1, len(indices))
+        watch.check_stop()
+    return np.stack(adversarial), np.stack(outputs)
+
+
+def seen_batches(dataset: Dataset, batch: int, adversarial: np.ndarray, outputs: np.ndarray, seed: int) -> Seen:
+    """The fixed batches as views are taken of them; `adversarial` and `outputs` are those of `attacked_batches`."""
+    indices = partition(len(dataset.train_y), batch, seed)
+    residuals = jax.vmap(residual)(jnp.asarray(outputs), jnp.asarray(dataset.train_y[indices]))
+    return Seen(jnp.asarray(dataset.train_x[indices]), jnp.asarray(adversarial), residuals)
+
+
+def kernel_views(
+    chosen: Estimator,
+    network: Network,
+    weights: Weights,
+    batches: Seen,
+    epochs: int,
+    seed: int,
+    watch: Watch = UNWATCHED,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Views of the dense kernel Θ(X, X̃): for the search, by epoch and batch, and for the curves, of some batches.
+
+    An estimator without fresh views has one epoch's for all. A search that matches no kernels has 0 epochs, and none.
+    """
+    epochs = epochs if chosen.fresh else min(epochs, 1)
+    views = []
     for epoch in range(epochs):
-        found.append(np.asarray(_views(chosen, network, weights, batches, search_key(seed, epoch))))
+        views.append(np.asarray(_views(chosen, network, weights, batches, search_key(seed, epoch))))
         watch.progress(epoch + 1, epochs)
         watch.check_stop()
     first = jax.tree.map(lambda array: array[:HELD_OUT_BATCHES], batches)
     held_out = _views(HELD_OUT, network, weights, first, held_out_key(seed))
-    search = np.stack(found) if found else np.zeros((1, len(batches.x), 0), np.float32)
+    search = np.stack(views) if views else np.zeros((1, len(batches.x), 0), np.float32)
     return search, np.asarray(held_out)
 
 

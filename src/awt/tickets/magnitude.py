@@ -18,7 +18,8 @@ class Options(Attacking):
 
 
 def magnitude(setting: Setting, options: Options) -> Ticket:
-    weights = setting.initial if setting.teacher is None else setting.teacher
+    weights = setting.initial if options.weights == "initial" else setting.teacher
+    assert weights is not None
     return Ticket(select(magnitudes(weights), setting.kept(options.scope)))
 
 

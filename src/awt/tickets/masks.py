@@ -22,7 +22,7 @@ def total_kept(shapes: Shapes, density: float) -> int:
     kept = math.floor(density * sum(map(math.prod, shapes.values())) + 0.5)
     if kept < len(shapes):
         raise InputError(
-            f"search.densities: {density} keeps {kept} weights, fewer than the {len(shapes)} layers of the network"
+            f"tickets.densities: {density} keeps {kept} weights, fewer than the {len(shapes)} layers of the network"
         )
     return kept
 

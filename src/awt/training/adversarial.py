@@ -19,8 +19,11 @@ from awt.keys import generator, key
 from awt.loop import UNWATCHED, Loop, Row, Watch, run
 from awt.models.network import Masks, Network, Weights, apply_mask
 from awt.training.devices import placed, shared
-from awt.training.objectives import PGD, Objective
+from awt.training.objectives.objective import Goal, objective
+from awt.training.objectives.pgd import OBJECTIVE as PGD
 from awt.training.options import Training
+
+_PGD = Goal(PGD)
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Program:
     threat: Ball
     attack: Attack
     learning_rate: float
-    objective: Objective = PGD
+    goal: Goal = _PGD
     extra_threats: tuple[Ball, ...] = ()  # each step meets one of all by chance
     schedule: str = "constant"
     decay: float = 0.0
@@ -124,7 +127,7 @@ def program_of(network: Network, threat: Ball, dataset: Dataset, options: Traini
         threat,
         options.attack,
         options.learning_rate,
-        Objective(options.objective, options.trades_weight, options.label_smoothing),
+        _goal(options),
         tuple(ball(other, dataset.std) for other in options.extra_threats),
         options.schedule,
         options.decay,
@@ -132,6 +135,11 @@ def program_of(network: Network, threat: Ball, dataset: Dataset, options: Traini
         options.epochs * steps if options.schedule != "constant" else 0,
         devices if options.batch % devices == 0 else 1,
     )
+
+
+def _goal(options: Training) -> Goal:
+    chosen = objective(options.objective)
+    return Goal(chosen, chosen.options(**options.objective_options), options.label_smoothing)
 
 
 def shuffled_batches(seed: int, epoch: int, points: int, batch: int) -> np.ndarray:
@@ -171,7 +179,7 @@ def advance_epoch(
         moved = _attacked(program, partial(function, state.weights), batch_x, batch_y, here, steps_before + number)
 
         def loss(weights: Weights) -> tuple[jax.Array, jax.Array]:
-            return program.objective.loss(function, weights, batch_x, moved, batch_y)
+            return program.goal.loss(function, weights, batch_x, moved, batch_y)
 
         (value, logits), gradient = jax.value_and_grad(loss, has_aux=True)(state.weights)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
@@ -190,7 +198,7 @@ def _attacked(
     if program.warmup > 0:
         share = jnp.minimum((number + 1) / program.warmup, 1.0)
         balls = tuple(ball.scaled(share) for ball in balls)
-    attacks = [partial(program.objective.attacked, logits, ball, program.attack) for ball in balls]
+    attacks = [partial(program.goal.attacked, logits, ball, program.attack) for ball in balls]
     if len(attacks) == 1:
         return attacks[0](x, y, key)
     chosen = jax.random.randint(jax.random.fold_in(key, 1), (), 0, len(attacks))

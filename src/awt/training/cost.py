@@ -6,15 +6,16 @@ N points and E epochs of PGD-S are N·E·(2S + 3).
 
 from awt.attacks.pgd import Attack
 from awt.models.size import Problem
+from awt.training.objectives.objective import objective
 from awt.training.options import Training
 
 
 def training_passes(options: Training, classes: int, eps: float = 1.0) -> float:
     """By point and epoch; objectives differ in their attacks."""
-    if options.objective == "natural" or (eps == 0 and not options.extra_threats):
+    chosen = objective(options.objective)
+    if not chosen.attacks or (eps == 0 and not options.extra_threats):
         return 3
-    steps = 2 * options.attack.steps
-    return {"pgd": steps + 3, "fgsm": 5, "trades": steps + 7, "beta": classes * (steps + 1) + 3}[options.objective]
+    return chosen.passes(options.attack.steps, classes)
 
 
 def training_flops(options: Training, eps: float, problem: Problem) -> float:

@@ -1,6 +1,7 @@
 """How a network is trained, as a user says it."""
 
-from typing import Annotated, Literal
+from dataclasses import field
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -11,13 +12,13 @@ from awt.options import options
 
 @options
 class Training:
-    objective: Literal["natural", "fgsm", "pgd", "trades", "beta"] = "pgd"
+    objective: str = "awt.training.objectives.pgd:OBJECTIVE"  # or a short name, where a registry is at hand
+    objective_options: dict[str, Any] = field(default_factory=dict)
     epochs: Annotated[int, Ge(1)]
     batch: Annotated[int, Ge(1)] = 64
     learning_rate: Annotated[float, Gt(0)] = 1e-3
     schedule: Literal["constant", "cosine", "steps"] = "constant"
     decay: Annotated[float, Ge(0)] = 0.0
-    trades_weight: Annotated[float, Gt(0)] = 6.0
     label_smoothing: Annotated[float, Ge(0), Lt(1)] = 0.0
     warmup_share: Annotated[float, Ge(0), Le(1)] = 0.0
     keep_epoch: Literal["last", "best"] = "last"

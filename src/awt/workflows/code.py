@@ -1,4 +1,4 @@
-"""The first stage of every workflow: for each other one, the digest of the code behind it; and the effective parameters.
+"""The first stage of every workflow: it writes the digest of the code behind each other one, and effective parameters.
 
 DVC runs it always, for it takes no time, and has the other stages depend on what it writes: on a stage's digest and on
 the sections of parameters that the stage reads. So a late fix makes stale what it touches, and nothing else.
@@ -9,6 +9,7 @@ from typing import Any
 
 from awt.artifacts import encode_json
 from awt.loading import references
+from awt.runtime.cell import JAX_SETTINGS
 from awt.runtime.code import code_of, digest, is_own, named_in
 from awt.workflows.experiment import Experiment
 from awt.workflows.workflow import CODE, EFFECTIVE, Stage
@@ -23,7 +24,7 @@ def settle(asked: Experiment) -> dict[str, bytes]:
 
 def stage_code(stage: Stage, effective: Mapping[str, Any]) -> dict[str, object]:
     """The code of a stage: its driver's, that of the cells' functions that the driver names, and that which the
-    stage's parameters name."""
+    stage's parameters name; and the numeric settings that every cell has."""
     functions = {stage.run}
     for module in code_of([stage.run]).modules:
         if not module.endswith(".registry"):  # whose strings are choices of users, which parameters name
@@ -31,7 +32,7 @@ def stage_code(stage: Stage, effective: Mapping[str, Any]) -> dict[str, object]:
     named = {
         name for key in stage.params for name in references(value_at(effective, key)) if is_own(name.partition(":")[0])
     }
-    return code_of(functions | named).as_json()
+    return {**code_of(functions | named).as_json(), "jax": dict(JAX_SETTINGS)}
 
 
 def value_at(values: Mapping[str, Any], key: str) -> Any:

@@ -38,13 +38,15 @@ class Experiment:
         """The runtime section, with $AWT_EXECUTOR over the executor that it names."""
         runtime: Runtime = self.params.runtime
         chosen = os.environ.get("AWT_EXECUTOR") or runtime.executor
-        if chosen not in ("ray", "serial"):
-            raise InputError(f"AWT_EXECUTOR: {chosen!r} is neither ray nor serial")
-        return replace(runtime, executor=chosen)
+        if chosen == "ray":
+            return replace(runtime, executor="ray")
+        if chosen == "serial":
+            return replace(runtime, executor="serial")
+        raise InputError(f"AWT_EXECUTOR: {chosen!r} is neither ray nor serial")
 
     def store(self) -> Store:
-        """The store of the runtime section, else $AWT_STORE, else the repository's, which is also this machine's part of
-        a store at a URL."""
+        """The store of the runtime section, else $AWT_STORE, else the repository's, which is also the part here of a
+        store at a URL."""
         own = self.repository / ".awt" / "store"
         given: str | None = self.params.runtime.store
         chosen = given or os.environ.get("AWT_STORE") or str(own)
@@ -62,4 +64,7 @@ def experiment(folder: Path = Path()) -> Experiment:
         if str(place.resolve()) not in sys.path:
             sys.path.append(str(place.resolve()))
     found = workflow(str(raw.get("workflow", Common().workflow)))
-    return Experiment(folder, found, checked(found.params, raw, str(folder / PARAMS)))
+    asked = Experiment(folder, found, checked(found.params, raw, str(folder / PARAMS)))
+    if not folder.resolve().is_relative_to(asked.repository.resolve()):
+        raise InputError(f"{folder / PARAMS}: root: {asked.params.root} is no folder that this experiment lies in")
+    return asked

@@ -1,9 +1,9 @@
-"""A workflow as DVC sees it: the text of its dvc.yaml, written by `awt new`, and kept equal to the workflow by a test."""
+"""A workflow as DVC sees it: the text of its dvc.yaml. A test keeps the repository's equal to its workflow."""
 
 from awt.workflows.workflow import CODE, EFFECTIVE, Stage, Workflow
 
 _HEAD = """\
-# The {name} workflow, as `awt new` writes it (awt.workflows). The stage `code` runs always: it writes the digest of the
+# The {name} workflow, as awt.workflows.pipeline writes it. The stage `code` runs always: it writes the digest of the
 # code behind every other stage, and the parameters with everything filled in; the others depend on its entries.
 
 stages:

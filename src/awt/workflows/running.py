@@ -17,7 +17,10 @@ from awt.runtime.lock import only_driver
 from awt.runtime.store import Entry
 from awt.workflows.code import settle, stage_code, value_at
 from awt.workflows.experiment import Experiment, experiment
-from awt.workflows.workflow import RECORDS, Files, Outs, Stage
+from awt.workflows.workflow import ARTIFACTS, RECORDS, Files, Inputs, Outs, Stage
+
+DATA = f"{ARTIFACTS}/data"
+DESCRIBED = f"{DATA}/dataset.json"
 
 
 def main(stage: str) -> int:
@@ -31,7 +34,7 @@ def run_stage(asked: Experiment, name: str) -> None:
             write(asked.folder / path, content)
         return
     stage = asked.workflow.stage(name)
-    _check_data(asked, stage)
+    check_data(asked, stage, Files(asked.folder))
     with _alone(asked, name), Session(asked, stage.name) as session:
         values = asked.workflow.effective(asked.params)
         begun = Run.begin(
@@ -52,11 +55,10 @@ def run_stage(asked: Experiment, name: str) -> None:
         write(asked.folder / RECORDS / f"{name}.json", encode_json(record))
 
 
-def _check_data(asked: Experiment, stage: Stage) -> None:
+def check_data(asked: Experiment, stage: Stage, inputs: Inputs) -> None:
     """Parameters may not fit the data; the stage that prepares them comes before they are known."""
-    described = "artifacts/data/dataset.json"
-    if asked.workflow.check is not None and "artifacts/data" in stage.reads:
-        asked.workflow.check(asked.params, Files(asked.folder).json(described))
+    if asked.workflow.check is not None and DATA in stage.reads:
+        asked.workflow.check(asked.params, inputs.json(DESCRIBED))
 
 
 class Session:
@@ -116,7 +118,8 @@ def _alone(asked: Experiment, stage: str) -> Iterator[None]:
 
 def write_outs(stage: Stage, outs: Outs, folder: Path) -> None:
     """Writes what a stage gave: each declared out whole, a folder or a file."""
-    files: dict[str, bytes | Path] = {path: source.path for path, source in outs.files.items()} | dict(outs.rest())
+    files: dict[str, bytes | Path] = {path: source.path for path, source in outs.files.items()}
+    files |= outs.rest()
     for out in (*stage.outs, *stage.metrics):
         inside = {path[len(out) + 1 :]: files.pop(path) for path in list(files) if path.startswith(f"{out}/")}
         if out in files:

@@ -58,8 +58,8 @@ class Stage:
     """A stage: what it does, what it reads, what it writes.
 
     `run` is its function, "module:name", of (run, params, inputs), which returns Outs. `params` are dotted keys of the
-    effective parameters. `foresee`, "module:name" too, stands in for it in a plan, where what the stage writes cannot be
-    foreseen from its cells: of the parameters, contents of files (JSON values) or their sources, by path.
+    effective parameters. `foresee`, "module:name" too, stands in for it in a plan, where what the stage writes cannot
+    be foreseen from its cells: of the parameters, it gives contents of files (JSON values) or their sources, by path.
     """
 
     name: str

@@ -10,7 +10,7 @@ import numpy as np
 import ray
 
 
-def hold(params, inputs, context):
+def hold(params, inputs, watch):
     """Stays for some seconds; returns where it ran, and how much of the node it and others had at once."""
     marks, node = Path(params["marks"]), ray.get_runtime_context().get_node_id()
     own = marks / f"{node}.{params['name']}={params['share']}"
@@ -18,33 +18,33 @@ def hold(params, inputs, context):
     most, deadline = 0.0, time.monotonic() + params["seconds"]
     while time.monotonic() < deadline:
         most = max(most, sum(float(path.name.partition("=")[2]) for path in marks.glob(f"{node}.*")))
-        context.progress(0, 1)
-        context.check_stop()
+        watch.progress(0, 1)
+        watch.check_stop()
         time.sleep(0.02)
     own.unlink()
     return {"seen.json": json.dumps({"node": node, "most": most}).encode()}
 
 
-def die(params, inputs, context):
+def die(params, inputs, watch):
     """Takes its worker with it, every time."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def large(params, inputs, context):
+def large(params, inputs, watch):
     """Returns some megabytes."""
     return {"large": np.random.default_rng(params["seed"]).bytes(params["megabytes"] * 2**20)}
 
 
-def hungry(params, inputs, context):
+def hungry(params, inputs, watch):
     """Takes memory, and keeps it for a while."""
     taken = np.ones(int(params["gigabytes"] * 2**30 / 8))
     deadline = time.monotonic() + params["seconds"]
     while time.monotonic() < deadline:
-        context.progress(0, 1)
+        watch.progress(0, 1)
         time.sleep(0.1)
     return {"sum": str(taken.sum()).encode()}
 
 
-def echo(params, inputs, context):
+def echo(params, inputs, watch):
     """As short as a cell can be."""
     return {"echo": str(params["number"]).encode()}

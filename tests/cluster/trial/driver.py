@@ -7,18 +7,21 @@ from pathlib import Path
 import ray
 
 from awt.errors import run
-from awt.params import Runtime
+from awt.options import from_json
 from awt.runtime.cell import Cell
 from awt.runtime.executor import open_executor
+from awt.runtime.options import Runtime
 from awt.runtime.store import Store
 
 
 def main() -> None:
     asked = json.load(sys.stdin)
-    executor = open_executor("trial", Runtime.of(asked["runtime"]), Store(Path("store")), "trial")
+    executor = open_executor("trial", from_json(Runtime, asked["runtime"]), Store(Path("store")))
+    cells = [Cell(one["kind"], one["label"], f"awt.trial:{one['function']}", one["params"]) for one in asked["cells"]]
+    for cell in cells:
+        executor.key(cell)  # from here on, what the code is is known
     for path, text in asked["meanwhile"].items():
         Path(path).write_text(text)
-    cells = [Cell(one["kind"], one["label"], f"awt.trial:{one['function']}", one["params"]) for one in asked["cells"]]
     try:
         entries = executor.run(cells)
     finally:

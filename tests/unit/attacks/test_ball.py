@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awt.attacks.ball import Ball, ball
-from awt.params import Threat
+from awt.attacks.ball import Ball, Threat, ball
 
 UNITS = {"pixel": (1.0, 1.0), "std": (0.2, 0.7)}
 norms = pytest.mark.parametrize("norm", ["linf", "l2"])

@@ -10,23 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awt.attacks.attacker import Attacker
+from awt.attacks.attacker import Attacker, make
 from awt.attacks.ball import Ball
-from awt.attacks.battery import Model, begin, bucket, keys_of, strike, throw
-from awt.attacks.registry import attacker
-from awt.data import prepare
+from awt.attacks.battery import Victim, begin, bucket, keys_of, strike, throw
+from awt.attacks.pgd import Attack
+from awt.attacks.registry import SUITES, resolved
 from awt.data.dataset import Dataset, decode
-from awt.models.zoo import build
-from awt.params import SUITES, Data, Retrain
-from awt.params import Model as Architecture
+from awt.data.options import Data
+from awt.data.prepare import prepare
+from awt.models.architecture import Model, build
 from awt.training.adversarial import train
+from awt.training.options import Training
 
 LITTLE = {"apgd-ce": {"steps": 4}, "apgd-t": {"steps": 4, "targets": 2}, "fab-t": {"steps": 4, "targets": 2}}
 LITTLE |= {"square": {"queries": 10}}
 
 
 def suite(changes: dict[str, dict[str, int]]) -> list[Attacker]:
-    return [attacker(name, changes.get(name, {})) for name in SUITES["autoattack"]]
+    return [make(*resolved(name, changes.get(name, {}))) for name in SUITES["autoattack"]]
 
 
 @settings(max_examples=10)
@@ -35,21 +36,21 @@ def test_what_is_broken_stays_broken_along_a_suite_and_as_eps_grows(
     eps, norm, seed, dataset, build_network, random_weights
 ):
     network = build_network("mlp")
-    model, ball = Model(network, random_weights(network, seed)), Ball(norm, eps, (1.0,), True)
-    x, y = dataset.test_x, np.asarray(network.apply(model.weights, dataset.test_x)).argmax(axis=1)
+    victim, ball = Victim(network, random_weights(network, seed)), Ball(norm, eps, (1.0,), True)
+    x, y = dataset.test_x, np.asarray(network.apply(victim.weights, dataset.test_x)).argmax(axis=1)
     y[:2] = (y[:2] + 1) % 3  # two are wrong from the start
-    keys, outcome = keys_of(jax.random.PRNGKey(seed), np.arange(len(y))), begin(model, x, y)
+    keys, outcome = keys_of(jax.random.PRNGKey(seed), np.arange(len(y))), begin(victim, x, y)
     for larger in (1.0, 1.5):
         for number, attack in enumerate(suite(LITTLE)):
             before = outcome
-            outcome = strike(model, replace(ball, eps=eps * larger), attack, number, x, y, keys, before)
+            outcome = strike(victim, replace(ball, eps=eps * larger), attack, number, x, y, keys, before)
             broken = ~before.standing
             np.testing.assert_array_equal(outcome.by[broken], before.by[broken])
             np.testing.assert_array_equal(outcome.size[broken], before.size[broken])
             fresh = broken != ~outcome.standing
             assert (outcome.by[fresh] == number).all()
             assert (outcome.size[fresh] <= eps * larger * (1 + 1e-5)).all()
-            wrong = np.asarray(network.apply(model.weights, outcome.moved)).argmax(axis=1) != y
+            wrong = np.asarray(network.apply(victim.weights, outcome.moved)).argmax(axis=1) != y
             assert wrong[fresh].all()
 
 
@@ -62,25 +63,22 @@ def test_batches_are_never_too_small_and_seldom_new():
 
 @pytest.fixture(scope="module")
 def digits() -> Dataset:
-    asked = {"root": None, "path": None, "sha256": None, "validation": 0.0, "test": 0.2, "limit": None, "seed": 0}
-    return decode(prepare(Data.of({"name": "digits", **asked}), Path())["dataset.npz"], "dataset.npz")
+    return decode(prepare(Data(name="digits", validation_share=0.0), Path())["dataset.npz"], "dataset.npz")
 
 
 def test_a_network_trained_on_natural_points_is_broken(digits, quiet):
     """At ε = 0.3 of the pixels' range AutoAttack leaves less than 1 % of the points standing."""
-    network = build(Architecture(name="mlp", widths=(64,), init="glorot"), digits)
-    recipe = Retrain.of(
-        {
-            "epochs": 20,
-            "batch": 64,
-            "learning_rate": 3e-3,
-            "objective": "natural",
-            "attack": {"steps": 1, "step_size": None, "random_start": True},
-        }
+    network = build(Model(name="awt.models.mlp:MLP", widths=(64,), init="glorot"), digits)
+    options = Training(
+        epochs=20,
+        batch=64,
+        learning_rate=3e-3,
+        objective="awt.training.objectives.natural:OBJECTIVE",
+        attack=Attack(steps=1),
     )
     ball = Ball("linf", 0.3, (1.0,), True)
-    weights, _ = train(network, network.initialise(0), network.everything(), digits, ball, recipe, 0, quiet)
-    model = Model(network, jax.tree.map(jnp.asarray, weights))
-    outcome = throw(model, ball, suite({}), digits.test_x, digits.test_y, jax.random.PRNGKey(0))
-    assert begin(model, digits.test_x, digits.test_y).standing.mean() > 0.95
+    weights, _ = train(network, network.initialise(0), network.everything(), digits, ball, options, 0, quiet)
+    victim = Victim(network, jax.tree.map(jnp.asarray, weights))
+    outcome = throw(victim, ball, suite({}), digits.test_x, digits.test_y, jax.random.PRNGKey(0))
+    assert begin(victim, digits.test_x, digits.test_y).standing.mean() > 0.95
     assert outcome.standing.mean() < 0.01

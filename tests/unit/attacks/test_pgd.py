@@ -9,8 +9,7 @@ import optax
 import pytest
 
 from awt.attacks.ball import Ball
-from awt.attacks.pgd import pgd
-from awt.params import Attack
+from awt.attacks.pgd import Attack, pgd
 
 UNITS = {"pixel": (1.0, 1.0), "std": (0.2, 0.7)}
 norms = pytest.mark.parametrize("norm", ["linf", "l2"])

@@ -5,11 +5,11 @@ from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 
-from awt import params
+from awt.data.options import Data
+from awt.options import from_json
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +56,6 @@ def snapshot() -> Callable[[Path], dict[str, bytes]]:
 
 
 @pytest.fixture
-def data_of() -> Callable[..., params.Data]:
-    """The data section with a name, and other values where the test says so."""
-
-    def make(name: str, **changes: Any) -> params.Data:
-        values = {"root": None, "path": None, "sha256": None, "validation": 0.1, "test": 0.2, "limit": None, "seed": 0}
-        return params.Data.model_validate({"name": name, **values, **changes})
-
-    return make
+def data_of() -> Callable[..., Data]:
+    """The options of a data set, by its name and what differs from the defaults."""
+    return lambda name, **changes: from_json(Data, {"name": name, **changes})

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from awt import params
 from awt.data import digits
+from awt.data.options import Data
 
-DATA = params.Data(name="digits", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0)
+DATA = Data(name="digits")
 
 
 def test_holds_scikit_learns_values():

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from awt import params
 from awt.artifacts import sha256
-from awt.data import folder, prepare
+from awt.data import folder
+from awt.data.options import Data
+from awt.data.prepare import prepare
 from awt.errors import InputError
 
 REAL = "cifar10/cifar10-jpeg.tar.xz"
@@ -89,18 +90,15 @@ def test_without_parts_the_split_holds_points_out(write, data_of):
     raw = folder.read(data_of("folder", path=str(path)), Path("unused"))
     assert raw.test_x is None
     assert raw.train_y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    files = prepare(data_of("folder", path=str(path), test=0.34, validation=0.0), Path("unused"))
-    assert prepare(data_of("folder", path=str(path), test=0.34, validation=0.0), Path("unused")) == files
+    files = prepare(data_of("folder", path=str(path), test_share=0.34, validation_share=0.0), Path("unused"))
+    assert prepare(data_of("folder", path=str(path), test_share=0.34, validation_share=0.0), Path("unused")) == files
 
 
 @settings(max_examples=20)
 @given(st.randoms(use_true_random=False), st.sampled_from(["", "gz", "bz2", "xz"]), st.booleans())
 def test_the_order_and_compression_of_a_tar_do_not_matter(tmp_path_factory, shuffle, compression, dotted):
     def read(path: Path) -> folder.Raw:
-        data = params.Data(
-            name="folder", root=None, path=str(path), sha256=None, validation=0.1, test=0.2, limit=None, seed=0
-        )
-        return folder.read(data, Path("unused"))
+        return folder.read(Data(name="folder", path=str(path)), Path("unused"))
 
     names = list(FILES)
     shuffle.shuffle(names)

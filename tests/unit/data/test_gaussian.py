@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from awt.data import gaussian, prepare
+from awt.data import gaussian
+from awt.data.prepare import prepare
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from threading import Event
 import numpy as np
 import pytest
 
-from awt import params
 from awt.data import download, mnist
+from awt.data.options import Data
 from awt.errors import InputError
 
 IMAGES = "train-images-idx3-ubyte"
-DATA = params.Data(name="mnist", root=None, path=None, sha256=None, validation=0.1, test=0.2, limit=None, seed=0)
+DATA = Data(name="mnist")
 
 
 def encode_idx(array: np.ndarray) -> bytes:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awt import params
 from awt.artifacts import sha256
 from awt.data import npz
 from awt.data.dataset import Raw
+from awt.data.options import Data
 from awt.errors import InputError
 
 X = np.arange(6 * 2 * 3, dtype=np.uint8).reshape(6, 2, 3)
@@ -27,10 +27,7 @@ def encode(**arrays: object) -> bytes:
 
 
 def read(path: Path | str, digest: str | None = None) -> Raw:
-    data = params.Data(
-        name="npz", root=None, path=str(path), sha256=digest, validation=0.1, test=0.2, limit=None, seed=0
-    )
-    return npz.read(data, Path("unused"))
+    return npz.read(Data(name="npz", path=str(path), sha256=digest), Path("unused"))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awt import params
+from awt.data.options import Data
 from awt.data.split import PARTS, Split, stratified_split
 from awt.errors import InputError
 
@@ -14,17 +14,7 @@ seeds = st.integers(0, 2**31 - 1)
 
 
 def split(labels: np.ndarray, own_test: int | None = None, **changes: object) -> Split:
-    values = {
-        "root": None,
-        "path": None,
-        "sha256": None,
-        "validation": 0.1,
-        "test": 0.2,
-        "limit": None,
-        "seed": 0,
-    }
-    data = params.Data.model_validate({"name": "digits", **values, **changes})
-    return stratified_split(labels, int(labels.max()) + 1, own_test, data)
+    return stratified_split(labels, int(labels.max()) + 1, own_test, Data(name="digits", **changes))
 
 
 def labels_of(counts: list[int], seed: int = 0) -> np.ndarray:
@@ -39,7 +29,7 @@ def same(one: Split, other: Split) -> bool:
 @given(counts_of_classes, seeds, st.floats(0, 0.6), st.floats(0.01, 0.6))
 def test_is_a_partition_with_every_class_in_every_part_that_has_room(counts, seed, validation, test):
     labels = labels_of(counts)
-    found = split(labels, seed=seed, validation=validation, test=test)
+    found = split(labels, seed=seed, validation_share=validation, test_share=test)
     everything = np.concatenate([found.train, found.validation, found.test])
     assert np.array_equal(np.sort(everything), np.arange(len(labels)))
     parts = [getattr(found, part) for part in PARTS if len(getattr(found, part))]
@@ -50,7 +40,7 @@ def test_is_a_partition_with_every_class_in_every_part_that_has_room(counts, see
 @given(st.lists(st.integers(20, 80), min_size=2, max_size=6), seeds, st.integers(20, 40))
 def test_is_stratified_within_one_point_per_class(counts, seed, limit):
     labels, total = labels_of(counts), np.array(counts)
-    found = split(labels, seed=seed, validation=0.1, test=0.2)
+    found = split(labels, seed=seed, validation_share=0.1, test_share=0.2)
     held_out = np.bincount(labels[found.test], minlength=len(counts))
     left = total - held_out
     validated = np.bincount(labels[found.validation], minlength=len(counts))
@@ -58,7 +48,7 @@ def test_is_stratified_within_one_point_per_class(counts, seed, limit):
     assert np.all(np.abs(validated - left * len(found.validation) / left.sum()) < 1)
 
     trained = left - validated
-    few = split(labels, seed=seed, validation=0.1, test=0.2, limit=limit).train
+    few = split(labels, seed=seed, validation_share=0.1, test_share=0.2, train_limit=limit).train
     quota = trained * len(few) / trained.sum()
     assert len(few) == min(limit, trained.sum())
     if quota.min() >= 1:  # below, a class gets its one point all the same
@@ -80,7 +70,7 @@ def test_differs_across_seeds():
 
 
 def test_sizes_are_the_asked_shares():
-    found = split(labels_of([100] * 10), validation=0.1, test=0.2)
+    found = split(labels_of([100] * 10), validation_share=0.1, test_share=0.2)
     assert [len(getattr(found, part)) for part in PARTS] == [720, 80, 200]
 
 
@@ -93,12 +83,12 @@ def test_a_first_few_of_a_source_sorted_by_class_is_a_sample_of_all_classes(seed
 
 def test_odd_points_do_not_always_go_to_the_first_classes():
     labels = labels_of([11] * 4)  # 44 points, 9 in the test part: one class gets a third one
-    odd = {int(np.bincount(labels[split(labels, seed=seed, validation=0.0).test]).argmax()) for seed in range(40)}
+    odd = {int(np.bincount(labels[split(labels, seed=seed, validation_share=0.0).test]).argmax()) for seed in range(40)}
     assert odd == {0, 1, 2, 3}
 
 
 def test_no_validation_gives_an_empty_part():
-    found = split(labels_of([10, 10]), validation=0.0)
+    found = split(labels_of([10, 10]), validation_share=0.0)
     assert found.validation.shape == (0,)
     assert found.validation.dtype == found.train.dtype
     assert len(found.train) == 16
@@ -112,7 +102,7 @@ def test_an_own_test_set_is_kept_whole():
 
 def test_limit_leaves_validation_and_test_alone_and_may_exceed_what_there_is():
     labels = labels_of([30, 20])
-    whole, few, many = split(labels), split(labels, limit=10), split(labels, limit=1000)
+    whole, few, many = split(labels), split(labels, train_limit=10), split(labels, train_limit=1000)
     assert same(whole, many)
     assert len(few.train) == 10
     assert set(few.train) < set(whole.train)
@@ -122,7 +112,7 @@ def test_limit_leaves_validation_and_test_alone_and_may_exceed_what_there_is():
 
 def test_a_rare_class_is_in_every_part():
     labels = labels_of([1000, 3])
-    found = split(labels, validation=0.05, test=0.05, limit=20)
+    found = split(labels, validation_share=0.05, test_share=0.05, train_limit=20)
     for part in PARTS:
         assert set(labels[getattr(found, part)]) == {0, 1}
 
@@ -134,10 +124,11 @@ def test_a_class_with_too_few_points_is_named():
 
 def test_a_class_without_points_is_named():
     with pytest.raises(InputError, match=r"class 1 has 0 point"):
-        split(np.array([0, 2] * 10), own_test=3, validation=0.0)
+        split(np.array([0, 2] * 10), own_test=3, validation_share=0.0)
 
 
-@pytest.mark.parametrize("shares", [{"test": 0.99}, {"validation": 0.99, "test": 0.01}])
+@pytest.mark.parametrize("shares", [{"test_share": 0.99}, {"validation_share": 0.99, "test_share": 0.01}])
 def test_a_split_without_training_points_is_refused(shares):
-    with pytest.raises(InputError, match=r"data\.validation .* and data\.test .* leave none of its 20 points"):
+    message = r"data\.validation_share .* and data\.test_share .* leave none of its 20 points"
+    with pytest.raises(InputError, match=message):
         split(labels_of([10, 10]), **shares)

@@ -1,47 +1,30 @@
 """Side by side: a ticket that prunes nothing is the dense network; slopes, grafts and the bound are what they say."""
 
-import io
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 import pytest
 
 from awt.attacks.ball import Ball
-from awt.evaluation.dynamics import dual_slope, dynamics, grafted, input_jacobian, lazy_ratio
-from awt.models.network import encode_mask, encode_weights
+from awt.attacks.pgd import Attack
+from awt.evaluation.dynamics import dual_slope, grafted, input_jacobian, lazy_ratio, side_by_side
+from awt.training.options import Training
 
-RETRAIN = {
-    "epochs": 3,
-    "batch": 12,
-    "learning_rate": 0.01,
-    "attack": {"steps": 2, "step_size": None, "random_start": True},
-}
+TRAINING = Training(epochs=3, batch=12, learning_rate=0.01, attack=Attack(steps=2))
 
 
 @pytest.fixture
-def run_cell(model, build_network, dataset_npz, random_mask, quiet):
+def trained(build_network, dataset):
+    """The table of a mask, on the first ten test points."""
     network = build_network("mlp")
-
-    def run(mask=None, context=quiet):
-        params = {
-            "model": model("mlp"),
-            "threat": {"norm": "linf", "eps": 0.05, "eps_unit": "pixel", "clip": True},
-            "retrain": RETRAIN,
-            "points": 10,
-            "seed": 0,
-        }
-        mask = random_mask(network, 0.4) if mask is None else mask
-        inputs = {"dataset": dataset_npz, "initial": encode_weights(network.initialise(0)), "mask": encode_mask(mask)}
-        return dynamics(params, inputs, context)["dynamics.csv"]
-
-    return run
+    ball = Ball("linf", 0.05, (1.0,), True)
+    return lambda mask: side_by_side(network, network.initialise(0), mask, dataset, ball, TRAINING, 10, 0)
 
 
-def test_a_ticket_that_prunes_nothing_goes_with_the_dense_network(run_cell, build_network):
-    table = pd.read_csv(io.BytesIO(run_cell(build_network("mlp").everything())))
+def test_a_ticket_that_prunes_nothing_goes_with_the_dense_network(trained, build_network):
+    table = trained(build_network("mlp").everything())
     assert table["epoch"].tolist() == [0, 1, 2, 3]
     assert (table[["gap", "gap_adversarial"]] == 0).all(axis=None)
     assert (table["alpha"] < 1e-6).all()  # the kernel with a mask of ones is summed in another order
@@ -50,17 +33,11 @@ def test_a_ticket_that_prunes_nothing_goes_with_the_dense_network(run_cell, buil
     np.testing.assert_allclose(table["graft_dense_first_1"], 1 - table["natural_dense"], atol=1e-6)
 
 
-def test_a_ticket_stays_within_the_bound(run_cell):
-    table = pd.read_csv(io.BytesIO(run_cell()))
+def test_a_ticket_stays_within_the_bound(trained, build_network, random_mask):
+    table = trained(random_mask(build_network("mlp"), 0.4))
     assert (table["gap"] > 0).all()
     assert (table["gap"] < table["bound"]).all()
     assert table["bound"].iloc[0] == pytest.approx(4 * (table["alpha"][0] + 4 * table["slope"].max() * 0.05) ** 2)
-
-
-def test_a_killed_cell_stores_the_same_bytes(run_cell, stopped_again_and_again):
-    found, stops = stopped_again_and_again(lambda context: run_cell(context=context), 2)
-    assert stops >= 1
-    assert found == run_cell()
 
 
 def test_slopes_are_those_of_differences(build_network, random_weights, uniform_points):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from awt.artifacts import encode_json, encode_npy
-from awt.evaluation.kernels import Name, heatmaps, spectra, table
+from awt.evaluation.kernels import KernelName, heatmaps, spectra, table
 from awt.kernels.tiles import INDEX, Gram, Index
 
 POINTS = 6
@@ -20,7 +20,7 @@ def grams(tmp_path):
     found = {}
     for method in ("dense", "awt"):
         for when in ("initial", "trained"):
-            name = Name(method, 1.0 if method == "dense" else 0.1, 0, when)
+            name = KernelName(method, 1.0 if method == "dense" else 0.1, 0, when)
             root = rng.normal(size=(POINTS, POINTS))
             matrix = (root @ root.T).astype(np.float32)
             index = Index(POINTS, POINTS, 4, True, "trace", 3)

@@ -1,18 +1,22 @@
 """The closed forms of the Gaussian mixture, against points that are drawn and moved."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from awt import params
-from awt.artifacts import encode_npz, write
-from awt.data import prepare
-from awt.evaluation import mixture
-from awt.evaluation.mixture import Line, figures
-from awt.params import Gaussian
+from awt.attacks.ball import Threat
+from awt.data.dataset import decode
+from awt.data.options import Data, Gaussian
+from awt.data.prepare import prepare
+from awt.evaluation.mixture import Line, figures, is_linear, table
+from awt.models.architecture import Model
+from awt.models.registry import resolved
+from awt.names import TicketName
 
-PROJECT = Path(__file__).parents[3]
+TOY = Data(name="gaussian", validation_share=0.0)
+LINEAR, THREAT = Model(name="mlp", widths=()), Threat(norm="l2", eps=0.1)
 MIXTURE = Gaussian(points=2000, dimension=10, distance=3.0, deviation=1.5)
 
 
@@ -43,28 +47,22 @@ def test_a_classifier_that_says_the_same_of_every_point_is_right_half_of_the_tim
     assert figures(MIXTURE, Line(np.zeros(10), 1.0), 1.0) == (0, 0.5, np.pi / 2, 0.0, 1.0, 0.5)
 
 
-@pytest.fixture
-def linear(tmp_path):
-    given = params.load(PROJECT / "pipelines" / "gaussian_toy" / "params.yaml")
-    for name, data in prepare(given.data, PROJECT).items():
-        write(tmp_path / "data" / name, data if isinstance(data, bytes) else data.read_bytes())
-    return given, tmp_path
-
-
-def test_the_table_has_networks_the_machine_and_the_best_classifier(linear):
-    given, artifacts = linear
+def test_the_table_has_networks_the_machine_and_the_best_classifier():
+    dataset = decode(prepare(TOY, Path())["dataset.npz"], "dataset.npz")
     kernel = np.zeros((100, 2), np.float32)
     kernel[0, 1], kernel[1, 0] = 1.0, 1.0  # θ = (1, -1, 0, …): 45 degrees off
-    write(artifacts / "models" / "one.npz", encode_npz({"dense1/kernel": kernel, "dense1/bias": np.zeros(2)}))
-    found = mixture.table(given, [{"method": "awt", "density": 0.05, "seed": 0, "file": "one.npz"}], artifacts)
-    rows = found.set_index("method")
+    networks = {TicketName("awt", 0.05, 0): {"dense1/kernel": kernel, "dense1/bias": np.zeros(2)}}
+    rows = table(TOY.gaussian, THREAT.eps, dataset, networks).set_index("method")
     assert rows.loc["awt", "cosine"] == pytest.approx(np.sqrt(0.5))
     assert rows.loc["awt", "coordinates"] == 2
     assert rows.loc["bayes", "robustness"] == pytest.approx(0.8427, abs=1e-4)  # the published .843
     assert rows.loc["svm", "robustness"] == pytest.approx(0.714, abs=0.05)  # as published
 
 
-def test_only_linear_networks_of_the_mixture_have_it(linear):
-    given, artifacts = linear
-    deep = given.model_copy(update={"model": given.model.model_copy(update={"widths": (3,)})})
-    assert mixture.table(deep, [], artifacts).empty
+def test_only_linear_networks_of_the_mixture_have_it():
+    assert is_linear(TOY, LINEAR, THREAT)
+    assert is_linear(TOY, resolved(LINEAR), THREAT)
+    assert not is_linear(TOY, replace(LINEAR, widths=(3,)), THREAT)
+    assert not is_linear(replace(TOY, name="digits"), LINEAR, THREAT)
+    assert not is_linear(TOY, LINEAR, replace(THREAT, norm="linf"))
+    assert not is_linear(TOY, LINEAR, replace(THREAT, eps_unit="std"))

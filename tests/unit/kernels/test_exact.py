@@ -11,9 +11,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from awt.kernels.exact import tangent_kernel
+from awt.models.cnn import cnn
 from awt.models.layers import Relu
+from awt.models.lenet import lenet
+from awt.models.mlp import mlp
 from awt.models.network import Network
-from awt.models.zoo import cnn, lenet, mlp, vgg16
+from awt.models.vgg16 import vgg16
 
 
 def relative_error(found, expected):

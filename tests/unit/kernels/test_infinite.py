@@ -12,9 +12,10 @@ from awt.kernels import infinite
 from awt.kernels._neural_tangents import JACOBIAN_CONTRACTION, analytic_kernels, empirical_ntk, stax
 from awt.kernels.exact import tangent_kernel
 from awt.kernels.infinite import infinite_kernels
+from awt.models.cnn import cnn
 from awt.models.layers import Conv, Dense, Flatten, MaxPool, Normalise, Relu
+from awt.models.mlp import mlp
 from awt.models.network import Network
-from awt.models.zoo import cnn, mlp
 
 SHAPE = (4, 4, 1)
 NORMALISE = Normalise((0.5,), (0.3,))

@@ -12,8 +12,8 @@ from awt.errors import InputError
 from awt.kernels.exact import tangent_kernel
 from awt.kernels.infinite import infinite_kernels
 from awt.kernels.predictions import gradient_flow, kernel_regression
+from awt.models.mlp import mlp
 from awt.models.network import Network
-from awt.models.zoo import mlp
 
 TRAIN, TEST, CLASSES = 8, 5, 3
 

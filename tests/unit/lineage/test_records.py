@@ -6,8 +6,8 @@ import pytest
 
 from awt.artifacts import encode_json, sha256, write
 from awt.errors import InputError
-from awt.lineage.pipeline import code_of
-from awt.lineage.records import Run, cells_of_records, git_state, run_id
+from awt.lineage.records import RECORD_FORMAT, Run, cells_of_records, git_state, run_id
+from awt.runtime.code import digest
 
 
 @pytest.fixture
@@ -59,38 +59,50 @@ def test_records_name_their_cells(tmp_path):
     assert cells_of_records(tmp_path) == {"key0", "key1"}
 
 
-def test_a_stage_that_is_not_declared(tmp_path):
-    with pytest.raises(InputError, match=r"dvc\.yaml is missing"):
-        code_of("mask", tmp_path)
-    write(tmp_path / "dvc.yaml", b"stages: {prepare: {cmd: x}}")
-    with pytest.raises(InputError, match="no stage 'mask'"):
-        code_of("mask", tmp_path)
-
-
+CODE = {"modules": {"awt.x": "abc"}, "distributions": {"numpy": "2"}, "python": "3.11"}
 PIPELINE = b"""
 stages:
-  first: {cmd: x, deps: ["${root}/code.py"], params: [a], outs: [artifacts/one, artifacts/records/first.json]}
-  second: {cmd: y, deps: ["${root}/code.py", artifacts/one], params: [b.c], outs: [two], metrics: [m: {cache: true}]}
+  code: {cmd: w, outs: [artifacts/code.json]}
+  first: {cmd: x, outs: [artifacts/one, artifacts/records/first.json]}
+  second:
+    cmd: y
+    deps: [artifacts/one, given.csv]
+    params: [artifacts/code.json: [second], artifacts/params.json: [a, b.c]]
+    outs: [two]
+    metrics: [m: {cache: true}]
 """
+
+
+def test_a_stage_that_is_not_declared(tmp_path):
+    with pytest.raises(InputError, match=r"dvc\.yaml is missing"):
+        Run.begin("mask", tmp_path, tmp_path, {}, CODE)
+    write(tmp_path / "dvc.yaml", PIPELINE)
+    with pytest.raises(InputError, match="no stage 'mask', only first, second"):
+        Run.begin("mask", tmp_path, tmp_path, {}, CODE)
+
+
+def test_a_stage_without_parameters(tmp_path):
+    write(tmp_path / "dvc.yaml", PIPELINE)
+    assert Run.begin("first", tmp_path, tmp_path, {}, CODE).facts["params"] == {}
 
 
 def test_a_record_commits_to_code_parameters_inputs_outputs_and_parents(tmp_path):
     write(tmp_path / "dvc.yaml", PIPELINE)
-    write(tmp_path / "code.py", b"code")
-    write(tmp_path / "params.yaml", b"{a: 1, b: {c: {d: [2], e: null}, f: 3}}")
     write(tmp_path / "artifacts" / "one" / "x" / "y", b"in")
+    write(tmp_path / "given.csv", b"given")
     write(tmp_path / "artifacts" / "records" / "first.json", b"record")
-    run = Run.begin("second", tmp_path, tmp_path)
+    run = Run.begin("second", tmp_path, tmp_path, {"a": 1, "b.c": {"d": [2], "e": None}}, CODE)
     write(tmp_path / "artifacts" / "one" / "x" / "y", b"changed while it ran")
     for name in ("two", "m"):
         write(tmp_path / name, name.encode())
     record = run.record(executor="serial", platform="cpu", cells={"retried": 2}, seeds=[0])
+    assert record["format_version"] == RECORD_FORMAT
     assert record["seconds"] >= 0
-    assert record["params"] == {"b.c.d": [2], "b.c.e": None}
-    assert record["inputs"] == {"artifacts/one/x/y": sha256(b"in")}
+    assert record["params"] == {"a": 1, "b.c.d": [2], "b.c.e": None}
+    assert record["inputs"] == {"artifacts/one/x/y": sha256(b"in"), "given.csv": sha256(b"given")}
     assert record["outputs"] == {"two": sha256(b"two"), "m": sha256(b"m")}
     assert record["parents"] == {"first": sha256(b"record")}
-    assert set(record["code"]["files"]) == {"code.py"}
+    assert record["code"] == CODE | {"digest": digest(CODE)}
     assert record["retries"] == 2
     assert record["run"] == run_id(record) == run.id
     assert run_id(record | {"params": {}}) != run.id

@@ -10,29 +10,24 @@ import numpy as np
 import pytest
 
 from awt.attacks.ball import Ball
+from awt.attacks.pgd import Attack
 from awt.data.dataset import Dataset
+from awt.models.architecture import Model, build
 from awt.models.compact import compact
 from awt.models.network import Masks, Network, Weights, apply_mask
-from awt.models.zoo import build
-from awt.params import Model, Retrain
+from awt.models.registry import NETWORKS
 from awt.runtime.context import Context
 from awt.training.adversarial import train
+from awt.training.options import Training
 
 SHAPES = {"mlp": [20, 15], "cnn": [6, 8, 12], "lenet": [6, 8, 12, 10]}
-RETRAIN = Retrain.of(
-    {
-        "epochs": 2,
-        "batch": 6,
-        "learning_rate": 0.02,
-        "attack": {"steps": 3, "step_size": None, "random_start": False},
-    }
-)
+TRAINING = Training(epochs=2, batch=6, learning_rate=0.02, attack=Attack(steps=3, random_start=False))
 
 
 @pytest.fixture(params=SHAPES)
 def wide(request: pytest.FixtureRequest, dataset: Dataset) -> Network:
     """A network wide enough for a sparse mask to cut units off."""
-    return build(Model(name=request.param, widths=tuple(SHAPES[request.param]), init="glorot"), dataset)
+    return build(Model(name=NETWORKS[request.param], widths=tuple(SHAPES[request.param]), init="glorot"), dataset)
 
 
 def counted(network: Network) -> list[int]:
@@ -86,8 +81,10 @@ def test_trains_as_the_whole_network(
     narrow = compact(wide, initial, mask, pixels=True, step=1, least=0)
     ball = Ball("linf", 0.05, (1.0,), True)
     data = replace(dataset, train_x=narrow.pixels(dataset.train_x), validation_x=narrow.pixels(dataset.validation_x))
-    whole, rows = train(wide, initial, mask, dataset, ball, RETRAIN, 0, quiet)
-    ours, narrow_rows = train(narrow.network, narrow.weights(initial), narrow.mask(mask), data, ball, RETRAIN, 0, quiet)
+    whole, rows = train(wide, initial, mask, dataset, ball, TRAINING, 0, quiet)
+    ours, narrow_rows = train(
+        narrow.network, narrow.weights(initial), narrow.mask(mask), data, ball, TRAINING, 0, quiet
+    )
     restored = narrow.restored(ours, apply_mask(initial, mask))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-3), restored, whole)
     np.testing.assert_allclose(
@@ -121,7 +118,7 @@ def test_dense_networks_are_themselves(wide: Network) -> None:
 
 
 def test_scaled_forward_passes_are_left_alone(dataset: Dataset, random_mask: Callable[..., Masks]) -> None:
-    network = build(Model(name="mlp", widths=(20, 15), init="ntk"), dataset)
+    network = build(Model(name=NETWORKS["mlp"], widths=(20, 15), init="ntk"), dataset)
     assert compact(network, network.initialise(0), random_mask(network, 0.05), pixels=True, least=0).network == network
 
 

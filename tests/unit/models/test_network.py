@@ -1,5 +1,6 @@
 """Networks are pure functions of weights; masks zero exactly; what is stored comes back."""
 
+import json
 import math
 from dataclasses import dataclass
 
@@ -10,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from awt.data.dataset import Description, described
 from awt.errors import InputError
+from awt.models.architecture import Model, build
 from awt.models.layers import MaxPool, Normalise
 from awt.models.network import Network, apply_mask, decode_mask, decode_weights, encode_mask, encode_weights
-from awt.models.zoo import build
-from awt.params import Model
+from awt.models.registry import NETWORKS
 
 
 @dataclass
@@ -23,6 +25,11 @@ class Described:
     classes: int
     mean: np.ndarray
     std: np.ndarray
+
+
+def made(name, widths, data, init="he"):
+    """A network by its short name."""
+    return build(Model(name=NETWORKS[name], widths=tuple(widths), init=init), data)
 
 
 def assert_identical(one, other):
@@ -45,7 +52,7 @@ def test_normalisation_is_inside(network, dataset, random_weights):
 @pytest.mark.parametrize("name", ["mlp", "cnn"])
 def test_shapes_of_any_size_give_logits_by_class(name, shape, uniform_points, random_weights):
     data = Described(shape, 4, np.full(shape[2], 0.5), np.full(shape[2], 0.3))
-    network = build(Model.of({"name": name, "widths": [3, 2, 5], "init": "he"}), data)
+    network = made(name, [3, 2, 5], data)
     logits = jax.jit(network.apply)(random_weights(network), uniform_points(2, shape=shape))
     assert logits.shape == (2, 4)
     assert np.isfinite(logits).all()
@@ -61,7 +68,7 @@ def test_shapes_of_any_size_give_logits_by_class(name, shape, uniform_points, ra
 )
 def test_published_networks_have_their_layers_and_weights(name, widths, shape, layers, weights):
     data = Described(shape, 10, np.full(shape[2], 0.5), np.full(shape[2], 0.3))
-    network = build(Model.of({"name": name, "widths": widths, "init": "he"}), data)
+    network = made(name, widths, data)
     assert len(network.weighted) == layers
     assert sum(math.prod(shape) for shape in network.kernel_shapes.values()) == weights
 
@@ -69,15 +76,22 @@ def test_published_networks_have_their_layers_and_weights(name, widths, shape, l
 def test_the_scale_passes_through_sixteen_layers(uniform_points):
     """He's initialisation: logits neither vanish nor explode, and differ from image to image."""
     data = Described((32, 32, 3), 10, np.full(3, 0.5), np.full(3, 0.3))
-    network = build(Model.of({"name": "vgg16", "widths": [16, 16, 32, 32, 32], "init": "he"}), data)
+    network = made("vgg16", [16, 16, 32, 32, 32], data)
     logits = jax.jit(network.apply)(network.initialise(0), uniform_points(8, shape=(32, 32, 3)))
     assert 0.1 < float(logits.std()) < 10
     assert float(logits.std(axis=0).mean()) > 0.01
 
 
+def test_a_description_is_what_the_network_knows_of_the_data(dataset, build_network):
+    stated = {"mean": dataset.mean.tolist(), "std": dataset.std.tolist(), "shape": [4, 4, 1], "classes": 3, "seed": 0}
+    kept = described(json.loads(json.dumps(stated)))
+    assert "seed" not in kept
+    assert made("mlp", [6, 5], Description.of(kept), "glorot") == build_network("mlp")
+
+
 def test_a_channel_that_never_varies_gives_finite_logits(uniform_points, random_weights):
     data = Described((4, 4, 2), 3, np.array([0.5, 0.0]), np.array([0.3, 0.0]))
-    network = build(Model.of({"name": "mlp", "widths": [6], "init": "he"}), data)
+    network = made("mlp", [6], data)
     assert np.isfinite(network.apply(random_weights(network), uniform_points(2, shape=(4, 4, 2)))).all()
 
 
@@ -99,8 +113,8 @@ def test_initial_weights_follow_the_seed_and_differ_by_layer(build_network):
 
 
 def test_a_layer_keeps_its_initial_weights_when_others_change(dataset):
-    narrow = build(Model.of({"name": "mlp", "widths": [6, 5], "init": "he"}), dataset).initialise(0)
-    wide = build(Model.of({"name": "mlp", "widths": [6, 9], "init": "he"}), dataset).initialise(0)
+    narrow = made("mlp", [6, 5], dataset).initialise(0)
+    wide = made("mlp", [6, 9], dataset).initialise(0)
     np.testing.assert_array_equal(narrow["dense1"]["kernel"], wide["dense1"]["kernel"])
 
 

@@ -1,51 +1,70 @@
-"""Parameters and facts to plan with, and no measurement."""
+"""Experiments and facts to plan with, and no measurement."""
 
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-from awt.data.dataset import Description
-from awt.models.zoo import build
-from awt.params import Model, parse
+from awt.artifacts import encode_json
+from awt.params.checking import checked
+from awt.params.reading import read
+from awt.planning.dry import Lookout
 from awt.planning.facts import Facts
-from awt.planning.outline import Outline
-from awt.planning.size import size
+from awt.runtime.executor import open_executor
+from awt.runtime.store import Store
+from awt.workflows.experiment import Experiment
+from awt.workflows.workflow import workflow
 
 PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def params():
-    """The default experiment's, with some values changed: `params({"retrain.epochs": 3})`."""
+def experiment(tmp_path, monkeypatch):
+    """The default one in an empty folder, the current one, with some values changed:
+    `experiment({"retrain.epochs": 3})`."""
+    folder = tmp_path / "experiment"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
 
     def make(changes=None):
-        raw = YAML(typ="safe", pure=True).load(PROJECT / "params.yaml")
-        raw["root"] = str(PROJECT)
+        raw = read(PROJECT)
         for dotted, value in (changes or {}).items():
             *parents, last = dotted.split(".")
             section = raw
             for name in parents:
                 section = section[name]
             section[last] = value
-        return parse(raw, "params.yaml")
+        found = workflow("tickets")
+        return Experiment(folder, found, checked(found.params, raw, "params.yaml"))
 
     return make
 
 
 @pytest.fixture
-def network():
-    """A network by its name and widths, for images of a shape and ten classes."""
+def lookout(tmp_path):
+    """How a dry run of an experiment looks cells up, in a store that has none at first; tiles have a side of 64."""
 
-    def make(name, widths, shape):
-        data = Outline(shape, 10, {}).described()
-        return build(Model(name=name, widths=widths, init="he"), Description.of(data))
+    def make(asked):
+        store, scratch = (Store(tmp_path / name) for name in ("store", "scratch"))
+        executor = open_executor("plan", asked.runtime, scratch)
+        chosen = encode_json({"side": 64, "bytes": 1e6, "engine": "exact"})
+
+        def compute(cells):
+            return [scratch.put(executor.key(cell), {"plan.json": chosen}, {}) for cell in cells]
+
+        return Lookout(executor.key, store, compute), executor
 
     return make
 
 
 @pytest.fixture
-def facts(network):
-    """Of 100 images of 2 × 3 in training, 10 in validation, 20 in the test, for an MLP of 6-4-10."""
-    data = Outline((2, 3, 1), 10, {"train": 100, "validation": 10, "test": 20})
-    return Facts(data, size(network("mlp", (4,), data.shape), data.shape), tile_bytes=1e6)
+def described():
+    """100 images of 2 × 3 in training, 10 in validation, 20 in the test."""
+    counts = {"train": 100, "validation": 10, "test": 20}
+    return {"shape": [2, 3, 1], "classes": 10, "mean": [0.2], "std": [0.3], "counts": counts, "itemsize": 1}
+
+
+@pytest.fixture
+def facts(described):
+    """Of these images, for an MLP of 6-4-10."""
+    return Facts.of({"model": {"name": "awt.models.mlp:MLP", "widths": [4], "init": "he"}}, described, 1e6)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from awt.params import Resources
 from awt.planning.schedule import Job, Workers, slots
 from awt.runtime.machines import Machine
+from awt.runtime.options import Resources
 
 
 def jobs(*seconds):

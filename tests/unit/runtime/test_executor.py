@@ -1,20 +1,21 @@
 """Executors: what is in the store is reused, what fails is told, what others computed is trusted only if intact."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from awt.artifacts import encode_npy, encode_npz, write
 from awt.errors import InputError, WorkError
-from awt.params import Runtime
-from awt.runtime.cell import Cell, Source
-from awt.runtime.executor import open_executor
-from awt.runtime.store import Store
+from awt.runtime.cell import Cell, Source, Surroundings, from_json
 from awt.runtime.context import StopFlag
 from awt.runtime.device import platform
+from awt.runtime.executor import open_executor
+from awt.runtime.options import Resources, Runtime
 from awt.runtime.ray_cluster import check_reachable
 from awt.runtime.ray_tasks import Parcel
+from awt.runtime.store import Store
 from awt.runtime.worker import Outcome
 
 
@@ -24,7 +25,7 @@ def free_cores(monkeypatch):
     monkeypatch.setattr("awt.runtime.worker.pin", lambda count: None)
 
 
-MODEL = {"name": "mlp", "widths": [4], "init": "glorot"}
+MODEL = {"name": "awt.models.mlp:MLP", "widths": [4], "init": "glorot"}
 
 
 DATA = {"shape": [8, 8, 1], "classes": 10, "mean": [0.3], "std": [0.4]}
@@ -50,11 +51,11 @@ def weights(tmp_path):
 def tile(points, weights, rows):
     params = {"model": MODEL, "data": DATA, "rows": rows, "columns": [0, 5], "program": [5, 5]}
     params |= {"shape": "trace", "projected": True, "engine": "exact"}
-    return Cell("tile", f"tile {rows}", "awt.kernels.gram:tile", params, {"rows": points, "weights": weights})
+    return Cell("tile", f"tile {rows}", "awt.cells.gram:tile", params, {"rows": points, "weights": weights})
 
 
-def executor(store, code="code"):
-    return open_executor("kernel", Runtime(executor="serial", device="cpu"), store, code)
+def executor(store, **runtime):
+    return open_executor("kernel", Runtime(executor="serial", device="cpu", **runtime), store)
 
 
 def test_cells_are_computed_once(tmp_path, points, weights):
@@ -70,12 +71,32 @@ def test_cells_are_computed_once(tmp_path, points, weights):
     assert "done after" in store.log(entries[0].key).read_text()
 
 
-def test_other_code_is_another_cell(tmp_path, points, weights):
+def test_other_settings_are_another_cell_and_other_words_are_not(tmp_path, points, weights):
     store = Store(tmp_path / "store")
-    executor(store).run([tile(points, weights, [0, 5])])
-    other = executor(store, code="other")
-    other.run([tile(points, weights, [0, 5])])
-    assert other.stats.computed == 1
+    cell = tile(points, weights, [0, 5])
+    executor(store).run([cell])
+    again = executor(store, retries=0, resources={"mask": Resources(cpus=2)})
+    again.run([replace(cell, label="another label", tags={"method": "dense"})])
+    assert (again.stats.computed, again.stats.reused) == (0, 1)
+    other = executor(store)
+    other.run([replace(cell, params={**cell.params, "shape": "full"})])
+    assert (other.stats.computed, other.stats.reused) == (1, 0)
+    assert other.key(cell) != executor(store, resources={"tile": Resources(cpus=2)}).key(cell)
+
+
+def test_an_entry_says_how_it_came_about(tmp_path, points, weights):
+    work = executor(Store(tmp_path / "store"))
+    work.run_id = "a run"
+    cell = replace(tile(points, weights, [0, 5]), tags={"seed": 3})
+    [entry] = work.run([cell])
+    about = work.store.find(entry.key).about
+    assert about["code"] == cell.code.as_json()
+    assert about["surroundings"]["platform"] == "cpu"
+    assert about["surroundings"]["jax"]["jax_default_prng_impl"] == "threefry2x32"
+    assert (about["threads"], about["run"], about["cell"]["tags"]) == (1, "a run", {"seed": 3})
+    surroundings = Surroundings(**about["surroundings"])
+    assert surroundings.key(from_json(about["cell"]), about["threads"], about["code"]) == entry.key
+    assert [one["tags"] for one in work.stats.cells] == [{"seed": 3}]
 
 
 def test_a_damaged_entry_is_computed_again(tmp_path, points, weights):
@@ -100,10 +121,11 @@ def test_one_failure_does_not_stop_the_others(tmp_path, points, weights):
     assert store.find(key) is None
 
 
-def test_only_functions_of_awt_are_called(tmp_path):
-    cell = Cell("tile", "evil", "os:system", {"command": "true"})
-    with pytest.raises(InputError, match="os:system is not one of awt's"):
-        executor(Store(tmp_path / "store")).run([cell])
+def test_functions_of_installed_packages_are_not_called(tmp_path):
+    for function in ("os:system", "numpy:array", "nowhere:function"):
+        cell = Cell("tile", "evil", function, {"command": "true"})
+        with pytest.raises(InputError, match="no module of awt or of yours"):
+            executor(Store(tmp_path / "store")).run([cell])
 
 
 def test_an_input_that_changed_under_way_is_noticed(tmp_path, points, weights):

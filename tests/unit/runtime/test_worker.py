@@ -5,16 +5,18 @@ import socket
 
 import pytest
 
-from awt.runtime import code
-from awt.runtime.cell import numeric_versions
+from awt.runtime.code import code_of
 from awt.runtime.worker import Task, execute
+
+FUNCTION = "awt.cells.mask:find_mask"
+CODE = code_of([FUNCTION]).as_json()
 
 
 def task(**changes):
     values = {
         "key": "00",
         "label": "a cell",
-        "function": "awt.nowhere:nothing",  # never reached
+        "function": FUNCTION,  # never reached
         "params": {},
         "digests": {},
         "platform": "cpu",
@@ -24,8 +26,8 @@ def task(**changes):
         "threads": 1,
         "gpus": 0,
         "xla_flags": "",
-        "versions": numeric_versions(),
-        "code": code.here(),
+        "functions": frozenset([FUNCTION]),
+        "code": CODE,
     }
     return Task(**(values | changes))
 
@@ -37,8 +39,9 @@ def run(task):
 
 
 def test_other_versions_than_the_driver_s_are_refused():
-    for name, here in numeric_versions().items():
-        outcome, log = run(task(versions=numeric_versions() | {name: "0.0.1"}))
+    assert "jax" in CODE["distributions"]
+    for name, here in CODE["distributions"].items():
+        outcome, log = run(task(code=CODE | {"distributions": CODE["distributions"] | {name: "0.0.1"}}))
         assert outcome.failure == "input"
         assert f"has {name} {here}, the driver 0.0.1: install requirements.lock" in outcome.message
         assert outcome.message in log
@@ -46,12 +49,19 @@ def test_other_versions_than_the_driver_s_are_refused():
 
 
 def test_other_code_than_the_driver_s_is_refused():
-    other = dict(code.here()) | {"runtime": "0" * 16, "added.py": "0" * 16}
-    outcome, log = run(task(code=other))
+    other = CODE["modules"] | {"awt.cells.mask": "0" * 16, "mine": "0" * 16}
+    outcome, log = run(task(code=CODE | {"modules": other}))
     assert outcome.failure == "input"
     assert outcome.message.startswith(f"{socket.gethostname()} has other code than the driver")
-    assert "(added.py, runtime differ)" in outcome.message
+    assert "(awt.cells.mask, mine differ)" in outcome.message
     assert outcome.message in log
+
+
+def test_functions_of_installed_packages_are_not_called():
+    """Whoever described the cell."""
+    outcome, _ = run(task(function="os:system"))
+    assert outcome.failure == "input"
+    assert outcome.message == "cell function os:system is neither one of awt's nor one of yours"
 
 
 @pytest.mark.parametrize(

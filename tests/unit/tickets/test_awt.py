@@ -1,85 +1,75 @@
 """The kernel-matching search: its loss is the method's, it lowers it, and a kill costs nothing."""
 
-import copy
-import io
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import pandas as pd
 import pytest
-from ruamel.yaml import YAML
 
-from awt.attacks.pgd import pgd
-from awt.kernels.dense_side import batch_key
+from awt.attacks.pgd import Attack, pgd
 from awt.kernels.estimators import cosine_distance, estimator
 from awt.kernels.exact import tangent_kernel
 from awt.kernels.probe import random_signs
-from awt.models.network import apply_mask, decode_mask, decode_weights
-from awt.params import Attack, parse
-from awt.tickets.awt import Pressure, Recipe, Student, _advance, awt
-from awt.tickets.cells import mask_cell
+from awt.models.network import apply_mask
+from awt.tickets.awt import Pressure, Program, Student, _advance, awt
+from awt.tickets.dense_side import batch_key
 from awt.tickets.distances import TARGETS, Batches, kernel_distances, target_distance
-from awt.tickets.find import find_mask
 from awt.tickets.masks import counts, magnitudes, select, total_kept
 
-PROJECT = Path(__file__).parents[3]
 STILL = Attack(steps=2, step_size=None, random_start=False)
 
 
-def recipe_of(setting, **changes):
-    search = setting.search
+def program_of(asked, **changes):
+    setting, options = asked
     values = {
         "network": setting.network,
         "threat": setting.threat,
         "attack": STILL,
-        "learning_rate": search.learning_rate,
+        "learning_rate": options.learning_rate,
         "mask_every": 1000,
         "target": "squared",
         "distance": "frobenius",
-        "estimator": estimator(search.estimator, search.probes),
-        "projected": search.projected,
+        "estimator": estimator(options.estimator, options.probes),
+        "projected": options.projected,
         "match_kernel": True,
     }
-    return Recipe(**(values | changes))
+    return Program(**(values | changes))
 
 
-def student_of(setting, mask, weights=None):
-    weights = setting.initial if weights is None else weights
-    return Student(weights, optax.adam(setting.search.learning_rate).init(weights), mask, mask)
+def student_of(asked, mask, weights=None):
+    weights = asked.setting.initial if weights is None else weights
+    return Student(weights, optax.adam(asked.options.learning_rate).init(weights), mask, mask)
 
 
-def batches_of(setting):
+def batches_of(asked):
+    setting = asked.setting
     return Batches(*setting.batches, setting.outputs, jnp.asarray(setting.views["search"][0]))
 
 
-def pressure_of(setting, gamma=0.0, decay=0.0):
+def pressure_of(asked, gamma=0.0, decay=0.0):
     """The density asked for, at every update."""
-    return Pressure(jnp.tile(setting.kept, (1000, 1)), gamma, decay)
+    return Pressure(jnp.tile(asked.kept, (1000, 1)), gamma, decay)
 
 
 KEYS = (jax.random.key(8), jax.random.key(9))
 
 
 @pytest.mark.parametrize("projected", [True, False])
-def test_the_step_follows_the_gradient_of_the_published_loss(
-    projected, make_setting, random_mask, random_weights, monkeypatch
-):
+def test_the_step_follows_the_gradient_of_the_published_loss(projected, ask, random_mask, random_weights, monkeypatch):
     """Adam's first moment after one step is a tenth of the gradient; the loss is written anew here, with the whole
     Gram tensor, and differentiated by central differences in double precision."""
-    setting = make_setting()
+    asked = ask()
+    setting = asked.setting
     network, mask = setting.network, random_mask(setting.network)
-    weights, batches = random_weights(network, 3), batches_of(setting)
-    recipe, gamma, decay = recipe_of(setting, projected=projected), 0.5, 0.01
-    pressure = pressure_of(setting, gamma, decay)
+    weights, batches = random_weights(network, 3), batches_of(asked)
+    program, gamma, decay = program_of(asked, projected=projected), 0.5, 0.01
+    pressure = pressure_of(asked, gamma, decay)
     order = jnp.array([4, 0, 1, 2, 3, 5, 6, 7])
-    student = _advance(recipe, pressure, batches, student_of(setting, mask, weights), order, KEYS, 0, 0, 1)
+    student = _advance(program, pressure, batches, student_of(asked, mask, weights), order, KEYS, 0, 0, 1)
     gradient = jax.tree.map(lambda moment: moment / 0.1, student.optimiser[0].mu)
 
     x, y, outputs, products = jax.tree.map(lambda array: array[4], batches)
-    vectors = random_signs(batch_key(KEYS[0], 4), (recipe.estimator.probes, *outputs.shape))
+    vectors = random_signs(batch_key(KEYS[0], 4), (program.estimator.probes, *outputs.shape))
     masked = apply_mask(weights, mask)
     moved = pgd(lambda x: network.apply(masked, x), setting.threat, STILL, x, y, None)
     rng = np.random.default_rng(0)
@@ -118,34 +108,35 @@ def test_the_target_distance_is_divided_by_the_points_only():
     assert float(target_distance(jnp.ones((5, 3)), jnp.zeros((5, 3)))) == pytest.approx(3.0)
 
 
-def test_pruned_weights_keep_their_value_and_come_back(make_setting):
-    setting = make_setting()
-    mask = select(magnitudes(setting.initial), setting.kept)
+def test_pruned_weights_keep_their_value_and_come_back(ask):
+    asked = ask()
+    setting = asked.setting
+    mask = select(magnitudes(setting.initial), asked.kept)
     order = jnp.arange(8)
-    pressure = pressure_of(setting, decay=100.0)  # a decay that wears down whatever is kept
-    still = recipe_of(setting, match_kernel=False)
-    after = _advance(still, pressure, batches_of(setting), student_of(setting, mask), order, KEYS, 0, 0, 8)
+    pressure = pressure_of(asked, decay=100.0)  # a decay that wears down whatever is kept
+    still = program_of(asked, match_kernel=False)
+    after = _advance(still, pressure, batches_of(asked), student_of(asked, mask), order, KEYS, 0, 0, 8)
     for name, layer in after.weights.items():
         pruned = ~np.asarray(mask[name])
         np.testing.assert_array_equal(layer["kernel"][pruned], setting.initial[name]["kernel"][pruned])
         assert (np.abs(layer["kernel"]) < np.abs(setting.initial[name]["kernel"]))[~pruned].mean() > 0.9
-    choosing = recipe_of(setting, match_kernel=False, mask_every=8)
-    student = _advance(choosing, pressure, batches_of(setting), student_of(setting, mask), order, KEYS, 0, 0, 8)
+    choosing = program_of(asked, match_kernel=False, mask_every=8)
+    student = _advance(choosing, pressure, batches_of(asked), student_of(asked, mask), order, KEYS, 0, 0, 8)
     fresh = {name: np.asarray(kept & ~mask[name]) for name, kept in student.mask.items()}
     assert sum(kept.sum() for kept in fresh.values()) > 0
     for name, kept in fresh.items():  # with the values that they were pruned with
         np.testing.assert_array_equal(student.weights[name]["kernel"][kept], setting.initial[name]["kernel"][kept])
 
 
-def test_the_mask_changes_every_so_many_steps_counted_over_epochs(make_setting):
-    setting = make_setting()
-    mask = select(magnitudes(setting.initial), setting.kept)
-    pressure = pressure_of(setting, decay=100.0)
-    recipe = recipe_of(setting, match_kernel=False, mask_every=7)
+def test_the_mask_changes_every_so_many_steps_counted_over_epochs(ask):
+    asked = ask()
+    mask = select(magnitudes(asked.setting.initial), asked.kept)
+    pressure = pressure_of(asked, decay=100.0)
+    program = program_of(asked, match_kernel=False, mask_every=7)
 
     def changed(steps_before, stop):
-        state = student_of(setting, mask)
-        found = _advance(recipe, pressure, batches_of(setting), state, jnp.arange(8), KEYS, steps_before, 0, stop).mask
+        state = student_of(asked, mask)
+        found = _advance(program, pressure, batches_of(asked), state, jnp.arange(8), KEYS, steps_before, 0, stop).mask
         return any(bool((found[name] != mask[name]).any()) for name in mask)
 
     assert not changed(0, 6)
@@ -154,28 +145,29 @@ def test_the_mask_changes_every_so_many_steps_counted_over_epochs(make_setting):
     assert changed(8, 6)
 
 
-def test_the_search_lowers_both_distances_at_the_density_asked_for(make_setting):
-    setting = make_setting()
-    ticket = awt(setting)
+def test_the_search_lowers_both_distances_at_the_density_asked_for(ask):
+    asked = ask()
+    ticket = awt(*asked)
     first, last = ticket.curve[0], ticket.curve[-1]
     assert [row["epoch"] for row in ticket.curve] == [0, 1, 2, 3, 4]
     assert last["target_distance"] < 0.7 * first["target_distance"]
     assert last["kernel_distance"] < 0.9 * first["kernel_distance"]
     assert 0 < first["kernel_distance_error"] < first["kernel_distance"]
     assert any(row["changed"] > 0 for row in ticket.curve)
-    assert sum(int(kept.sum()) for kept in ticket.mask.values()) == total_kept(setting.network.kernel_shapes, 0.3)
+    assert sum(int(kept.sum()) for kept in ticket.mask.values()) == total_kept(asked.setting.network.kernel_shapes, 0.3)
 
 
-def test_a_heavier_kernel_term_brings_the_kernel_closer(make_setting):
-    light, heavy = (awt(make_setting(gamma=gamma)).curve[-1]["kernel_distance"] for gamma in (0.001, 0.3))
+def test_a_heavier_kernel_term_brings_the_kernel_closer(ask):
+    light, heavy = (awt(*ask(gamma=gamma)).curve[-1]["kernel_distance"] for gamma in (0.001, 0.3))
     assert heavy < 0.9 * light
 
 
-def test_the_first_mask_s_distances_are_those_of_the_magnitude_ticket(make_setting):
+def test_the_first_mask_s_distances_are_those_of_the_magnitude_ticket(ask):
     """Without an attack: target distance by hand."""
-    setting = make_setting(eps=0.0, epochs=1)
-    first = awt(setting).curve[0]
-    masked = apply_mask(setting.initial, select(magnitudes(setting.initial), setting.kept))
+    asked = ask(eps=0.0, epochs=1)
+    setting = asked.setting
+    first = awt(*asked).curve[0]
+    masked = apply_mask(setting.initial, select(magnitudes(setting.initial), asked.kept))
     apply = jax.jit(setting.network.apply)
     gaps = [apply(masked, x) - apply(setting.initial, x) for x in setting.batches[0]]
     expected = np.mean([np.sum(np.square(gap)) / len(gap) for gap in gaps])
@@ -192,76 +184,45 @@ VARIANTS = [
     {"target": "reverse_kl"},
     {"target": "loss_gradient"},
     {"initial_mask": "random"},
-    {"anneal": 0.75, "teacher_epochs": 2},
-    {"rewinds": 2, "teacher_epochs": 2, "target": "labels"},
+    {"anneal_share": 0.75, "teacher_epochs": 2},
+    {"rewind_rounds": 2, "teacher_epochs": 2, "target": "labels"},
 ]
 
 
 @pytest.mark.parametrize("changes", VARIANTS)
-def test_every_form_of_the_search_runs_and_keeps_to_the_density(changes, make_setting):
-    setting = make_setting(**changes)
-    ticket = awt(setting)
-    if changes.keys().isdisjoint({"anneal", "target"}):  # annealed from the whole network, outputs only move away
+def test_every_form_of_the_search_runs_and_keeps_to_the_density(changes, ask):
+    asked = ask(**changes)
+    ticket = awt(*asked)
+    if changes.keys().isdisjoint({"anneal_share", "target"}):  # annealed from the whole network, outputs only move away
         assert ticket.curve[-1]["target_distance"] < ticket.curve[0]["target_distance"]
-    assert sum(int(kept.sum()) for kept in ticket.mask.values()) == total_kept(setting.network.kernel_shapes, 0.3)
+    assert sum(int(kept.sum()) for kept in ticket.mask.values()) == total_kept(asked.setting.network.kernel_shapes, 0.3)
     assert ticket.curve[-1]["kept"] == pytest.approx(0.3, abs=0.01)
     assert all(np.isfinite(value) for row in ticket.curve for value in row.values())
 
 
-def test_densities_and_seeds_share_one_compiled_step(make_setting):
-    awt(make_setting(density=0.3, epochs=1))
+def test_densities_and_seeds_share_one_compiled_step(ask):
+    awt(*ask(density=0.3, epochs=1))
     before = _advance._cache_size()
-    awt(make_setting(density=0.5, epochs=1))
-    awt(make_setting(density=0.1, epochs=1, gamma=0.2, decay=0.01))
+    awt(*ask(density=0.5, epochs=1))
+    awt(*ask(density=0.1, epochs=1, gamma=0.2, decay=0.01))
     assert _advance._cache_size() == before
 
 
-def test_masks_follow_the_seed(make_setting):
-    one, same, other = (awt(make_setting(seed=seed, epochs=1)) for seed in (0, 0, 1))
+def test_masks_follow_the_seed(ask):
+    one, same, other = (awt(*ask(seed=seed, epochs=1)) for seed in (0, 0, 1))
     assert all(bool((one.mask[name] == same.mask[name]).all()) for name in one.mask)
     assert one.curve == same.curve
     assert any(bool((one.mask[name] != other.mask[name]).any()) for name in one.mask)
 
 
-@pytest.mark.parametrize(("reports", "schedule"), [(1, {"anneal": 0.75}), (2, {"rewinds": 2}), (5, {"anneal": 0.75})])
-def test_a_search_killed_again_and_again_ends_as_one_left_alone(
-    reports, schedule, search_params, search_inputs, quiet, stopped_again_and_again
-):
-    params, inputs = search_params(mask_every=3, **schedule), search_inputs()
-    undisturbed = find_mask(params, inputs, quiet)
-    found, stops = stopped_again_and_again(lambda context: find_mask(params, inputs, context), reports)
-    assert stops >= 2
-    assert found == undisturbed
-
-
-def test_natural_points_are_neural_tangent_transfer(search_params, search_inputs, quiet):
-    """ε = 0 in the threat, and `adversarial: false` whatever the threat, are the same cell: NTT."""
-    raw = YAML(typ="safe", pure=True).load(PROJECT / "params.yaml")
-    still, ntt = copy.deepcopy(raw), copy.deepcopy(raw)
-    still["threat"]["eps"] = 0.0
-    ntt["search"]["variants"] = {"ntt": {"method": "awt", "adversarial": False}}
-    for values, method in ((still, "awt"), (ntt, "ntt")):
-        values["search"]["methods"] = [method]
-    cells = [
-        mask_cell(parse(values, "params.yaml"), (method, 0.03, 0), {}).params
-        for values, method in ((still, "awt"), (ntt, "ntt"))
-    ]
-    assert cells[0]["threat"] == cells[1]["threat"]
-    assert [cell["search"].pop("adversarial") for cell in cells] == [True, False]
-    assert cells[0] == cells[1]
-    inputs = search_inputs(eps=0.0)
-    one, same = (find_mask(search_params(eps=0.0, adversarial=flag), inputs, quiet) for flag in (True, False))
-    assert one == same
-
-
-def test_the_first_adversarial_examples_are_searched_under_attack(make_setting):
+def test_the_first_adversarial_examples_are_searched_under_attack(ask):
     """At ε = 0 the search does not attack; above it does: masks differ."""
-    natural, attacked = (awt(make_setting(eps=eps)).curve for eps in (0.0, 0.2))
+    natural, attacked = (awt(*ask(eps=eps)).curve for eps in (0.0, 0.2))
     assert natural[0]["target_distance"] != attacked[0]["target_distance"]
 
 
-def test_an_annealed_search_ends_where_it_should_and_passes_through_every_density(make_setting):
-    curve = awt(make_setting(anneal=0.5, epochs=4, mask_every=1)).curve
+def test_an_annealed_search_ends_where_it_should_and_passes_through_every_density(ask):
+    curve = awt(*ask(anneal_share=0.5, epochs=4, mask_every=1)).curve
     kept = [row["kept"] for row in curve]
     assert kept[0] == 1.0
     assert kept[0] > kept[1] > kept[2]
@@ -269,11 +230,12 @@ def test_an_annealed_search_ends_where_it_should_and_passes_through_every_densit
     assert {name for name in curve[0] if name.startswith("kept ")} == {"kept dense1", "kept dense2", "kept dense3"}
 
 
-def test_a_rewound_student_starts_as_the_ticket_will(make_setting):
+def test_a_rewound_student_starts_as_the_ticket_will(ask):
     """With a rate of nothing it stays there: the last mask is the largest of θ₀ under the teacher's largest."""
     changes = {"epochs": 4, "mask_every": 1, "learning_rate": 1e-12, "decay": 0.0, "teacher_epochs": 2}
-    setting = make_setting(rewinds=2, **changes)
-    ticket = awt(setting)
+    asked = ask(rewind_rounds=2, **changes)
+    setting = asked.setting
+    ticket = awt(*asked)
     kept = [row["kept"] for row in ticket.curve]
     assert kept == pytest.approx([0.3 ** (1 / 3)] * 2 + [0.3 ** (2 / 3)] * 2 + [0.3], abs=0.01)
     mask = magnitudes(setting.teacher)
@@ -285,21 +247,11 @@ def test_a_rewound_student_starts_as_the_ticket_will(make_setting):
         np.testing.assert_array_equal(ticket.mask[name], layer)
 
 
-def test_searched_weights_are_the_student_s_under_its_mask(search_params, search_inputs, quiet):
-    rewound = find_mask(search_params(), search_inputs(), quiet)
-    searched = find_mask(search_params(start="searched"), search_inputs(), quiet)
-    assert "start.npz" not in rewound
-    assert searched["mask.npz"] == rewound["mask.npz"]
-    weights, mask = decode_weights(searched["start.npz"], "start"), decode_mask(searched["mask.npz"], "mask")
-    for name, layer in weights.items():
-        assert not np.asarray(layer["kernel"])[~np.asarray(mask[name])].any()
-        assert np.asarray(layer["kernel"]).any()
-
-
-def test_a_teacher_takes_the_place_of_the_initial_weights(make_setting):
+def test_a_teacher_takes_the_place_of_the_initial_weights(ask):
     """The student starts as the teacher: under a mask of ones both distances are 0."""
-    setting = make_setting(teacher_epochs=2, anneal=0.75, eps=0.0)
-    first = awt(setting).curve[0]
+    asked = ask(teacher_epochs=2, anneal_share=0.75, eps=0.0)
+    setting = asked.setting
+    first = awt(*asked).curve[0]
     assert first["target_distance"] == pytest.approx(0, abs=1e-8)
     assert first["kernel_distance"] == pytest.approx(0, abs=1e-8)
     assert not np.array_equal(setting.teacher["dense1"]["kernel"], setting.initial["dense1"]["kernel"])
@@ -319,11 +271,3 @@ def test_the_cosine_distance_is_blind_to_scale():
     assert float(cosine_distance(3.0 * views, views)) == pytest.approx(0, abs=1e-6)
     assert float(cosine_distance(-views, views)) == pytest.approx(2, abs=1e-6)
     assert float(cosine_distance(jnp.zeros_like(views), views)) == pytest.approx(1)
-
-
-def test_the_cell_writes_a_row_an_epoch(search_params, search_inputs, quiet):
-    files = find_mask(search_params(), search_inputs(), quiet)
-    curve = pd.read_csv(io.BytesIO(files["curve.csv"]))
-    assert curve["epoch"].tolist() == [0, 1, 2, 3, 4]
-    assert curve.notna().all().all()
-    assert sum(int(kept.sum()) for kept in decode_mask(files["mask.npz"], "mask").values()) == 42

@@ -38,7 +38,7 @@ def test_counts_are_exact_and_within_each_layer(shapes, density, scope):
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     total = math.floor(density * sum(sizes.values()) + 0.5)
     if total < len(shapes):
-        with pytest.raises(InputError, match=r"search\.densities"):
+        with pytest.raises(InputError, match=r"tickets\.densities"):
             counts(shapes, density, scope)
         return
     assert total_kept(shapes, density) == total

@@ -8,11 +8,11 @@ import optax
 import pytest
 
 from awt.attacks.ball import Ball
-from awt.attacks.pgd import pgd
+from awt.attacks.pgd import Attack, pgd
 from awt.errors import InputError, WorkError
 from awt.keys import generator, key
 from awt.models.network import apply_mask
-from awt.params import Attack
+from awt.options import from_json
 
 
 def as_bytes(tree):
@@ -40,7 +40,7 @@ def test_learns_to_withstand_the_attack(build_network, run_training, quiet):
 
 
 def test_one_step_is_adam_on_the_adversarial_loss(
-    build_network, run_training, random_weights, random_mask, dataset, retrain_section, quiet
+    build_network, run_training, random_weights, random_mask, dataset, training_section, quiet
 ):
     """With one batch an epoch and one epoch, written out: attack, gradient, Adam's first step."""
     network = build_network("mlp")
@@ -55,7 +55,7 @@ def test_one_step_is_adam_on_the_adversarial_loss(
         def function(weights, x):
             return network.apply(apply_mask(weights, mask), x)
 
-        attack, threat = Attack.of(retrain_section["attack"]), Ball("linf", 0.05, (1.0,), True)
+        attack, threat = from_json(Attack, training_section["attack"]), Ball("linf", 0.05, (1.0,), True)
         moved = pgd(lambda x: function(start, x), threat, attack, x, y, attack_key)
 
         def loss(weights):

@@ -11,16 +11,18 @@ import numpy as np
 import optax
 import pytest
 
-from awt.attacks.ball import Ball
+from awt.attacks.ball import Ball, Threat
 from awt.attacks.objectives import kl_divergence, margin
-from awt.attacks.pgd import pgd
-from awt.params import Attack, Threat
-from awt.training.adversarial import Recipe
-from awt.training.objectives import Objective
+from awt.attacks.pgd import Attack, pgd
+from awt.options import as_json
+from awt.training.adversarial import Program
+from awt.training.objectives import trades
+from awt.training.objectives.objective import Goal, objective
+from awt.training.objectives.registry import OBJECTIVES
 
 BALL = Ball("linf", 0.08, (1.0,), True)
 ATTACK = Attack(steps=6, step_size=None, random_start=True)
-NAMES = ["natural", "fgsm", "pgd", "trades", "beta"]
+NAMES = sorted(OBJECTIVES)
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +31,15 @@ def setting(build_network, random_weights, dataset):
     return network, random_weights(network), jnp.asarray(dataset.train_x[:20]), jnp.asarray(dataset.train_y[:20])
 
 
+def goal_of(name, label_smoothing=0.0):
+    chosen = objective(OBJECTIVES[name])
+    return Goal(chosen, chosen.options(), label_smoothing)
+
+
 def attacked(name, setting, key=0):
     network, weights, x, y = setting
-    objective = Objective(name, 6.0, 0.0)
-    run = jax.jit(partial(objective.attacked, partial(network.apply, weights), BALL, ATTACK))
+    goal = goal_of(name)
+    run = jax.jit(partial(goal.attacked, partial(network.apply, weights), BALL, ATTACK))
     return run(x, y, jax.random.PRNGKey(key))
 
 
@@ -51,7 +58,7 @@ def test_trades_raises_the_divergence_and_pays_for_it(setting):
     natural, adversarial = network.apply(weights, x), network.apply(weights, moved)
     by_chance = network.apply(weights, BALL.random(jax.random.PRNGKey(5), x))
     assert kl_divergence(natural, adversarial).mean() > 2 * kl_divergence(natural, by_chance).mean()
-    value, _ = Objective("trades", 3.0, 0.0).loss(network.apply, weights, x, moved, y)
+    value, _ = Goal(trades.OBJECTIVE, trades.Options(weight=3.0)).loss(network.apply, weights, x, moved, y)
     expected = optax.softmax_cross_entropy_with_integer_labels(natural, y).mean()
     expected += 3.0 * kl_divergence(natural, adversarial).mean()
     assert float(value) == pytest.approx(float(expected), rel=1e-5)
@@ -75,20 +82,20 @@ def test_smoothed_labels_cost_what_they_should(setting):
     network, weights, x, y = setting
     logits = network.apply(weights, x)
     labels = 0.9 * jax.nn.one_hot(y, 3) + 0.1 / 3
-    value, _ = Objective("natural", 6.0, 0.1).loss(network.apply, weights, x, x, y)
+    value, _ = goal_of("natural", 0.1).loss(network.apply, weights, x, x, y)
     assert float(value) == pytest.approx(float(-(labels * jax.nn.log_softmax(logits)).sum(axis=1).mean()), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_objective_learns(name, build_network, run_training, quiet):
-    _, rows = run_training(build_network("mlp"), quiet, epochs=20, objective=name)
+    _, rows = run_training(build_network("mlp"), quiet, epochs=20, objective=OBJECTIVES[name])
     assert rows[-1]["loss"] < 0.7 * rows[0]["loss"]
     assert rows[-1]["validation_natural"] > 0.8
 
 
 def test_further_threats_are_met(build_network, run_training, quiet):
-    other = Threat(norm="l2", eps=0.3, eps_unit="pixel", clip=True).as_json()
-    weights, rows = run_training(build_network("mlp"), quiet, also=[other], epochs=2)
+    other = as_json(Threat(norm="l2", eps=0.3, eps_unit="pixel", clip=True))
+    weights, rows = run_training(build_network("mlp"), quiet, extra_threats=[other], epochs=2)
     alone, _ = run_training(build_network("mlp"), quiet, epochs=2)
     assert np.isfinite(rows[-1]["loss"])
     assert any((a != b).any() for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(alone), strict=True))
@@ -97,16 +104,16 @@ def test_further_threats_are_met(build_network, run_training, quiet):
 def test_eps_rises_from_nothing(build_network, run_training, quiet):
     """With a warm-up over the whole run the first batches are hardly attacked."""
     _, cold = run_training(build_network("mlp"), quiet, epochs=1, learning_rate=1e-9)
-    _, warm = run_training(build_network("mlp"), quiet, epochs=1, learning_rate=1e-9, warmup=1.0)
-    _, none = run_training(build_network("mlp"), quiet, epochs=1, learning_rate=1e-9, objective="natural")
+    _, warm = run_training(build_network("mlp"), quiet, epochs=1, learning_rate=1e-9, warmup_share=1.0)
+    _, none = run_training(build_network("mlp"), quiet, epochs=1, learning_rate=1e-9, objective=OBJECTIVES["natural"])
     assert none[0]["loss"] < warm[0]["loss"] < cold[0]["loss"]
 
 
 def test_rates_follow_their_schedules(build_network):
-    recipe = partial(Recipe, build_network("mlp"), BALL, ATTACK, 0.1, steps=100)
+    program = partial(Program, build_network("mlp"), BALL, ATTACK, 0.1, steps=100)
 
     def first_step(schedule, at):
-        optimiser = recipe(schedule=schedule).optimiser
+        optimiser = program(schedule=schedule).optimiser
         state = optimiser.init(jnp.zeros(1))
         state = jax.tree.map(lambda leaf: jnp.full_like(leaf, at) if leaf.dtype == jnp.int32 else leaf, state)
         correction = (1 - 0.9 ** (at + 1)) / (1 - 0.999 ** (at + 1)) ** 0.5  # Adam's own, of moments begun at 0
@@ -121,7 +128,7 @@ def test_rates_follow_their_schedules(build_network):
 def test_the_best_epoch_is_kept(build_network, run_training, quiet):
     """Far too high a rate at the end of a run that did well: the weights are those of the epoch that did best."""
     network = build_network("mlp")
-    kept, rows = run_training(network, quiet, epochs=12, learning_rate=0.3, keep="best")
+    kept, rows = run_training(network, quiet, epochs=12, learning_rate=0.3, keep_epoch="best")
     best = int(np.argmax([row["validation_adversarial"] for row in rows])) + 1
     until, _ = run_training(network, quiet, epochs=best, learning_rate=0.3)
     assert best < 12
@@ -146,11 +153,11 @@ def test_devices_share_a_batch(tmp_path):
 import jax, jax.numpy as jnp, numpy as np, sys
 from functools import partial
 from awt.attacks.ball import Ball
-from awt.models.zoo import mlp
+from awt.models.mlp import mlp
 from awt.models.network import Network
 from awt.models.layers import Normalise
-from awt.params import Attack
-from awt.training.adversarial import Recipe, start, advance_epoch
+from awt.attacks.pgd import Attack
+from awt.training.adversarial import Program, start, advance_epoch
 from awt.training.devices import placed
 assert jax.local_device_count() == 4
 network = Network((Normalise((0.5,), (0.25,)), *mlp((4, 4, 1), (16,), 3, "glorot")))
@@ -159,13 +166,12 @@ y = jnp.arange(64) % 3
 batches = np.arange(64).reshape(4, 16)
 found = []
 for devices in (1, 4):
-    recipe = Recipe(network, Ball("linf", 0.1, (1.0,), True), Attack(steps=3, step_size=None, random_start=True), 0.01,
-                    devices=devices)
+    program = Program(network, Ball("linf", 0.1, (1.0,), True), Attack(steps=3), 0.01, devices=devices)
     mask, weights = network.everything(), network.initialise(0)
     arguments = (mask, placed(x, devices), placed(y, devices), batches, jax.random.PRNGKey(0),
-                 start(recipe, weights, mask), 0, 4)
-    found.append(advance_epoch(recipe, *arguments))
-    text = advance_epoch.lower(recipe, *arguments).compile().as_text()
+                 start(program, weights, mask), 0, 4)
+    found.append(advance_epoch(program, *arguments))
+    text = advance_epoch.lower(program, *arguments).compile().as_text()
     assert ("f32[4,16]" in text) == (devices == 4), "hidden units of a quarter of the batch"
     assert ("all-reduce" in text) == (devices == 4)
 for one, four in zip(jax.tree.leaves(found[0].weights), jax.tree.leaves(found[1].weights)):

@@ -1,1 +1,1 @@
-"""The tickets workflow: find sparse networks, train them adversarially, attack them, compare them with the dense one."""
+"""The tickets workflow: finds sparse networks, trains them adversarially, attacks them beside the dense one."""

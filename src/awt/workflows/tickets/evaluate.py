@@ -15,14 +15,14 @@ from awt.evaluation.kernels import KernelName
 from awt.evaluation.scores import RESULTS, flags, metrics, points_of, score
 from awt.kernels.tiles import INDEX
 from awt.runtime.store import Entry
-from awt.services.evaluation import Judged, chunks, dynamics_cell, outcome_of, run_suite, sanity_cell
+from awt.services.evaluation import Judged, chunks, dynamics_cell, examples_of, outcome_of, run_suite, sanity_cell
 from awt.services.gram import PointSet, Request, Subject, compute, points_cell
 from awt.workflows.tickets.grid import DATASET, DESCRIBED, PLOTS, Ticket, grid, initial
 from awt.workflows.tickets.params import Params
 from awt.workflows.workflow import ARTIFACTS, Inputs, Outs, Run
 
 SANITY = ["method", "density", "seed", "against", "x", "adversarial"]
-EVALUATION, KERNELS = f"{ARTIFACTS}/evaluation", f"{ARTIFACTS}/kernels"
+EVALUATION, EXAMPLES, KERNELS = (f"{ARTIFACTS}/{name}" for name in ("evaluation", "examples", "kernels"))
 
 Assemble = Callable[[], Mapping[str, bytes | Path]]
 
@@ -31,7 +31,10 @@ def evaluate(run: Run, params: Params, inputs: Inputs) -> Outs:
     asked, tickets = params.evaluate, grid(params)
     pieces = chunks(asked.attacked(inputs.json(DESCRIBED)["counts"]["test"]), asked.chunk_points)
     networks = [_judged(params, inputs, one) for one in tickets]
-    suites = {name: run_suite(run, attacks_of(name), asked.attacks, networks, pieces) for name in asked.suites}
+    suites = {
+        name: run_suite(run, attacks_of(name), asked.attacks, networks, pieces, asked.keep_examples)
+        for name in asked.suites
+    }
     checks = run([sanity_cell(one, asked.sanity_points) for one in networks]) if asked.sanity_points else []
     trained = _side_by_side(run, params, inputs, tickets)
     compared, gram_files = _compare_kernels(run, params, inputs, tickets)
@@ -60,7 +63,7 @@ def _judged(params: Params, inputs: Inputs, one: Ticket) -> Judged:
 def _results(
     params: Params,
     tickets: Sequence[Ticket],
-    suites: Mapping[str, list[list[Entry]]],
+    suites: Mapping[str, list[list[list[Entry]]]],
     signs: Sequence[Sequence[str]],
 ) -> tuple[dict[str, bytes], pd.DataFrame]:
     """By network what broke each point, and the table of accuracies."""
@@ -68,8 +71,15 @@ def _results(
     attacks = {name: attacks_of(name) for name in asked.suites}
     files, rows = {f"{EVALUATION}/index.json": encode_json({"suites": attacks})}, []
     for number, one in enumerate(tickets):
-        points = points_of({name: outcome_of(found[number]) for name, found in suites.items()})
+        points = points_of({name: outcome_of(outcomes[-1][number]) for name, outcomes in suites.items()})
         files[f"{EVALUATION}/{one.name}.npz"] = encode_npz(points)
+        if asked.keep_examples:
+            for name, outcomes in suites.items():
+                examples = {
+                    attack: examples_of(each[number]) for attack, each in zip(attacks[name], outcomes, strict=True)
+                }
+                arrays = {f"{attack}/{key}": array for attack, each in examples.items() for key, array in each.items()}
+                files[f"{EXAMPLES}/{one.name}/{name}.npz"] = encode_npz(arrays)
         flagged = [*signs[number], *(sign for name in asked.suites for sign in flags(points, name, attacks[name]))]
         about = {**one.name.tags, "trains_all": one.recipe.method.trains_all}
         rows.append(about | score(points, asked.suites) | {"flags": "; ".join(flagged)})

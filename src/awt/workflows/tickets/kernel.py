@@ -1,4 +1,4 @@
-"""The stage that computes, once per initialisation, what mask searches share, and a Gram matrix on a reference subset."""
+"""The stage that computes, once per initialisation, what mask searches share, and a Gram matrix on reference points."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,8 @@
 """The parameters of the tickets workflow; sections that the core defines are the core's own options."""
 
+import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -18,9 +19,15 @@ from awt.options import as_json, options
 from awt.params.checking import checked
 from awt.params.common import Common
 from awt.params.reading import merged
-from awt.tickets.method import Method, Needs, method
+from awt.tickets.method import Method, Needs, method, threat_of
 from awt.tickets.registry import METHODS
+from awt.training.objectives.objective import objective
+from awt.training.objectives.registry import OBJECTIVES
+from awt.training.objectives.registry import resolved as resolved_training
 from awt.training.options import Training
+
+# of cells, whose resources may be set; `default` is of all that are not
+KINDS = ("default", "teacher", "dense", "views", "points", "plan", "tile", "mask", "retrain", "evaluate")
 
 Density = Annotated[float, Gt(0), Le(1)]
 Share = Annotated[float, Ge(0), Le(1)]
@@ -55,6 +62,7 @@ class Evaluate:
     attacks: dict[str, dict[str, Positive]] = field(default_factory=dict)
     sanity_points: Annotated[int, Ge(0)] = 0
     dynamics_points: Annotated[int, Ge(0)] = 0
+    keep_examples: bool = False
 
     def __post_init__(self) -> None:
         if len(set(self.suites)) != len(self.suites):
@@ -102,9 +110,13 @@ class Params(Common):
             raise ValueError(
                 "retrain.keep_epoch: best goes by robust validation accuracy: set data.validation_share above 0"
             )
+        for kind in self.runtime.resources:
+            if kind not in KINDS:
+                raise ValueError(f"runtime.resources.{kind}: no cells are of this kind; {_hint(kind, KINDS)}")
         try:
             networks.check(self.model)
             attacks.check(self.evaluate.suites, self.evaluate.attacks)
+            _check_objective(self.retrain)
             _check_recipes(self.tickets)
         except InputError as error:
             raise ValueError(str(error)) from None
@@ -137,30 +149,45 @@ class Recipe:
 
     def threat(self, threat: Threat) -> Threat | None:
         """What the search is attacked with: nothing, where the method looks at no points or at natural ones."""
-        adversarial = getattr(self.options, "adversarial", None)
-        if adversarial is None:
-            return None
-        return threat if adversarial else Threat(norm=threat.norm, eps=0.0, eps_unit=threat.eps_unit, clip=threat.clip)
+        return threat_of(self.options, threat)
 
 
 def recipe(tickets: Tickets, name: str) -> Recipe:
     """The method that a name stands for: its own options, over the shared ones that it has, over its defaults."""
     asked, own = _written(tickets, name, ())
     if asked not in METHODS and not is_reference(asked):
-        known = [*METHODS, *tickets.recipes]
-        close = difflib.get_close_matches(str(asked), known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+        hint = _hint(asked, [*METHODS, *tickets.recipes])
         raise InputError(f"tickets: {asked!r} is neither a method, one of `recipes`, nor module:name; {hint}")
     reference = METHODS.get(asked, asked)
     found = method(reference)
-    has = set(getattr(found.options, "__dataclass_fields__", {}))
+    has = {field.name for field in dataclasses.fields(found.options)}
     given = merged({key: value for key, value in tickets.shared.items() if key in has}, own)
-    where = f"tickets.recipes.{name}" if own else f"tickets: the method {name}"
-    return Recipe(name, reference, found, checked(found.options, given, where))
+
+    def key(names: Sequence[str]) -> str:
+        section = "shared" if _leads(tickets.shared, names) and not _leads(own, names) else f"recipes.{name}"
+        return ".".join(["tickets", section, *names])
+
+    return Recipe(name, reference, found, checked(found.options, given, "", key))
+
+
+def _leads(values: Any, names: Sequence[str]) -> bool:
+    """Whether nested mappings have what some names lead to."""
+    for name in names:
+        if not isinstance(values, Mapping):
+            return True
+        if name not in values:
+            return False
+        values = values[name]
+    return bool(names)
+
+
+def _hint(given: object, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(str(given), known, n=1)
+    return f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
 
 
 def _written(tickets: Tickets, name: str, seen: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    """The method that a recipe names, and its options as they are written: over those of the recipe it starts `from`."""
+    """The method that a recipe names, and its options as written: over those of the recipe that it starts `from`."""
     if name in seen:
         raise InputError(f"tickets.recipes.{name}: `from` leads back to it")
     own = dict(tickets.recipes.get(name, {}))
@@ -173,12 +200,25 @@ def _written(tickets: Tickets, name: str, seen: tuple[str, ...]) -> tuple[str, d
     return asked or method_of_source, merged(options_of_source, own)
 
 
+def _check_objective(training: Training) -> None:
+    name = training.objective
+    if name not in OBJECTIVES and not is_reference(name):
+        close = difflib.get_close_matches(name, OBJECTIVES, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(OBJECTIVES)}"
+        raise InputError(f"retrain.objective: {name!r} is no objective, nor module:name; {hint}")
+    checked(objective(OBJECTIVES.get(name, name)).options, training.objective_options, "retrain.objective_options")
+
+
 def _check_recipes(tickets: Tickets) -> None:
+    for name in tickets.recipes:
+        if not name.replace("_", "").isalnum():  # it is part of the names of files
+            raise InputError(f"tickets.recipes.{name}: the name of a recipe has letters, digits and _ alone")
     recipes = {name: recipe(tickets, name) for name in dict.fromkeys([*tickets.methods, *tickets.recipes])}
-    used = {key for one in recipes.values() for key in one.options.__dataclass_fields__}
+    kinds = [type(one.options) for one in recipes.values()] + [method(one).options for one in METHODS.values()]
+    known = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     for key in tickets.shared:
-        if key not in used and not any(key in method(one).options.__dataclass_fields__ for one in METHODS.values()):
-            raise InputError(f"tickets.shared.{key}: no method has such an option")
+        if key not in known:
+            raise InputError(f"tickets.shared.{key}: unknown key; {_hint(key, sorted(known))}")
     for name in tickets.methods:
         other = recipes[name].needs.mask_of
         if other is None:
@@ -195,6 +235,7 @@ def effective(params: Params) -> dict[str, Any]:
     for name in ("root", "base", "workflow", "runtime"):
         del found[name]
     found["model"] = as_json(networks.resolved(params.model))
+    found["retrain"] = as_json(resolved_training(params.retrain))
     found["tickets"] = {
         "densities": found["tickets"]["densities"],
         "recipes": {one.name: {"method": one.reference, "options": as_json(one.options)} for one in params.recipes},
@@ -202,8 +243,7 @@ def effective(params: Params) -> dict[str, Any]:
     evaluate = params.evaluate
     found["evaluate"]["suites"] = {
         name: {
-            attack: dict(zip(("attack", "settings"), attacks.resolved(attack, evaluate.attacks.get(attack, {}))))
-            for attack in attacks.suite(name)
+            attack: list(attacks.resolved(attack, evaluate.attacks.get(attack, {}))) for attack in attacks.suite(name)
         }
         for name in evaluate.suites
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from awt.artifacts import decode_npz, sha256
-from awt.lineage.records import versions
+from awt.lineage.versions import versions
 from awt.workflows.tickets.grid import DESCRIBED, PLOTS
 from awt.workflows.tickets.mask import INDEX
 from awt.workflows.tickets.params import Params

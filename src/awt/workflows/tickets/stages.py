@@ -43,6 +43,7 @@ EVALUATE = Stage(
     reads=("artifacts/data", "artifacts/initial", "artifacts/masks", "artifacts/models"),
     outs=(
         "artifacts/evaluation",
+        "artifacts/examples",
         "artifacts/kernels",
         "artifacts/plots/results.csv",
         "artifacts/plots/sanity.csv",

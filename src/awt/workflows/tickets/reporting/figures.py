@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from awt.report import canvas
+from awt.report import canvas, numbers
 from awt.report.canvas import png
 from awt.workflows.tickets.params import Published
 from awt.workflows.tickets.reporting import table, words
@@ -64,7 +64,7 @@ def perturbations(sanity: pd.DataFrame, eps: float) -> Figure:
     axes.axvline(1.0, color="#777777", linestyle=":", linewidth=1.2)
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.magnitude(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: numbers.magnitude(value)))
     axes.set_xlabel("size of the perturbation, in ε")
     axes.set_ylabel("accuracy, %")
     canvas.legend(figure, _methods(shown))

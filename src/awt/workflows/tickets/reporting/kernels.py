@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from awt.artifacts import Arrays
-from awt.report import canvas
+from awt.report import canvas, numbers
 from awt.workflows.tickets.reporting import words
 
 MEANS = ["distance_to_dense", "concentration", "alignment", "condition", "lambda_min"]
@@ -44,7 +44,7 @@ def _mean(values: pd.Series) -> float:
 
 def cells(row: "pd.Series") -> tuple[str, ...]:
     """A row of the summary as words: density, method, when, then the means."""
-    shown = [words.decimal(row[name]) for name in MEANS[:3]] + [words.scientific(row[name]) for name in MEANS[3:]]
+    shown = [words.decimal(row[name]) for name in MEANS[:3]] + [numbers.scientific(row[name]) for name in MEANS[3:]]
     return (words.density(row["density"]), str(row["method"]), str(row["when"]), *shown)
 
 
@@ -161,4 +161,4 @@ def _log_radius(axes: Any, exponents: pd.Series) -> None:
     axes.set_rlim(low, high)
     axes.set_rorigin(low - 1)
     axes.set_rticks(np.arange(np.ceil(low), np.floor(high) + 1))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda exponent, _: words.magnitude(10**exponent)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda exponent, _: numbers.magnitude(10**exponent)))

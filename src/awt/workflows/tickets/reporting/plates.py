@@ -64,8 +64,8 @@ def training(findings: Findings) -> Iterator[Plate]:
             "grafting",
             training_figures.grafting(findings.dynamics),
             "Of the dense network and a ticket that train side by side, the first layers of one are joined to the rest "
-            f"of the other ({findings.dynamics['method'].iloc[0]}): how much higher the error on natural test points is "
-            "than that of the worse of the two, mean over seeds. Near zero, both learn the same layer by layer.",
+            f"of the other ({findings.dynamics['method'].iloc[0]}): how much higher the error on natural test points "
+            "is than that of the worse of the two, mean over seeds. Near zero, both learn the same layer by layer.",
         )
 
 

@@ -9,10 +9,8 @@ from typing import Any
 from awt.attacks.ball import Threat
 from awt.attacks.registry import suite as attacks_of
 from awt.models.architecture import Model
-from awt.options import as_json
-from awt.workflows.tickets.params import Evaluate, Params
+from awt.workflows.tickets.params import Evaluate, Params, effective
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NORMS = {"linf": "ℓ∞", "l2": "ℓ2", "l1": "ℓ1"}
 _INITS = {"glorot": "Glorot", "he": "He", "lecun": "LeCun", "ntk": "NTK"}
 
@@ -30,28 +28,9 @@ def density(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def magnitude(value: float) -> str:
-    """A tick of a logarithmic axis: 0.02, 50, 10⁻⁷, 2·10⁶."""
-    if 1e-3 <= value < 1e4:
-        return f"{value:g}"
-    digits, exponent = f"{value:.0e}".split("e")
-    power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
-    return power if digits == "1" else f"{digits}·{power}"
-
-
 def decimal(value: float) -> str:
     """`0.412`; a dash where there is no number."""
     return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")
-
-
-def scientific(value: float) -> str:
-    """`3.1·10⁴`, `−2.0·10⁻⁸`, `∞`; a dash where there is no number."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    digits, exponent = f"{value:.1e}".replace("-", "−", int(value < 0)).split("e")
-    return f"{digits}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
 def listed(items: list[str]) -> str:
@@ -121,11 +100,11 @@ def evaluation(evaluate: Evaluate) -> str:
 
 
 def parameters(params: Params) -> list[tuple[str, str]]:
-    """Dotted key and value of every parameter that decides what comes out.
+    """Dotted key and value of every parameter that decides what comes out, those left at their defaults too.
 
-    `runtime` decides only how it runs, and folders name a machine: neither may change the report.
+    Folders name a machine, and may not change the report.
     """
-    values = {name: value for name, value in as_json(params).items() if name not in ("root", "base", "runtime")}
+    values = effective(params)
     del values["data"]["root"]
     if values["data"]["path"] is not None:
         values["data"]["path"] = PurePath(values["data"]["path"]).name

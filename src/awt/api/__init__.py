@@ -1,0 +1,1 @@
+"""The public Python API, `import awt`: a thin layer over the core, with what people pass checked and converted."""
