@@ -20,11 +20,12 @@ def load(reference: str) -> Any:
     if not is_reference(reference):
         raise InputError(f"{reference!r} does not name code: write module:name")
     try:
-        return getattr(importlib.import_module(module), name)
+        loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(f"{reference}: there is no module {error.name!r}") from None
-    except AttributeError:
-        raise InputError(f"{reference}: the module {module} has no {name!r}") from None
+    if not hasattr(loaded, name):
+        raise InputError(f"{reference}: the module {module} has no {name!r}")
+    return getattr(loaded, name)
 
 
 def references(value: Any) -> Iterator[str]:

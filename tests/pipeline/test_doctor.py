@@ -3,6 +3,7 @@
 import json
 import os
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from awt.doctor.judge import Node, judge_node, judge_processors
 from awt.doctor.look import Place, look
 from awt.errors import run
 from awt.runtime.store import Store
-from awt.workflows.workflow import workflow
+from awt.workflows.experiment import experiment
+
+PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -214,7 +217,7 @@ def test_a_check_that_breaks_down_is_a_finding():
 
 def test_what_cells_compute_with_is_decisive_on_nodes():
     """A node with another version of what is in cells' keys would refuse them; of other packages it is only said."""
-    packages = examine.decisive(workflow("tickets"))
+    packages = examine.decisive(experiment(PROJECT))
     assert packages >= {"jax", "jaxlib", "numpy", "optax", "neural-tangents", "scipy", "orbax-checkpoint"}
     assert not packages & {"dvc", "ray", "pydantic", "matplotlib"}
     own = look(examine.COMPARED)

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from awt.artifacts import read_csv, read_npz
-from awt.data import decode
+from awt.data.dataset import decode
 
 PROJECT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ def test_test_points_sorted_by_class_are_shuffled_and_others_left_as_they_are(fr
     x = np.arange(60 * 4).reshape(60, 2, 2) / 240.0
     workspace = fresh()
     np.savez(workspace.path / "mine.npz", x=x, y=labels, x_test=x, y_test=labels)
-    workspace.edit({"data.name": "npz", "data.path": "mine.npz", "data.limit": None})
+    workspace.edit({"data.name": "npz", "data.path": "mine.npz", "data.train_limit": None})
     done = workspace.stage("prepare")
     assert done.returncode == 0, done.stderr
     made = decode((workspace.path / "artifacts" / "data" / "dataset.npz").read_bytes(), "dataset.npz")
@@ -62,18 +62,18 @@ def test_mnist_from_a_local_folder(fresh):
     workspace.edit(
         {
             "data.root": data,
-            "data.limit": 512,
+            "data.train_limit": 512,
             "model.widths": [16],
-            "search.methods": ["awt", "random"],
-            "search.densities": [0.1],
-            "search.epochs": 1,
-            "search.rewinds": 1,
-            "search.attack.steps": 1,
-            "kernel.reference": 16,
+            "tickets.methods": ["awt", "random"],
+            "tickets.densities": [0.1],
+            "tickets.shared.epochs": 1,
+            "tickets.recipes.awt.rewind_rounds": 1,
+            "tickets.shared.attack.steps": 1,
+            "kernel.reference_points": 16,
             "retrain.epochs": 2,
             "retrain.attack.steps": 1,
             "evaluate.points": 700,
-            "evaluate.chunk": 500,
+            "evaluate.chunk_points": 500,
             "evaluate.attacks": {"pgd100": {"steps": 2}},
         }
     )

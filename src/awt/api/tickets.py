@@ -8,7 +8,8 @@ from typing import Any, NoReturn, cast
 
 import jax.numpy as jnp
 
-from awt.api.arguments import Points, checked_threat, dataset_of, own_network, plain, weights_of
+from awt.api.arguments import Points, checked_threat, dataset_of, mask_of, own_network, plain, weights_of
+from awt.api.masks import density as share_kept
 from awt.api.training import trained
 from awt.api.wrapped import Wrapped
 from awt.attacks.ball import Threat, ball
@@ -17,7 +18,7 @@ from awt.errors import InputError
 from awt.kernels.estimators import estimator
 from awt.loading import is_reference
 from awt.loop import UNWATCHED, Watch
-from awt.models.network import Network, Weights
+from awt.models.network import Masks, Network, Weights
 from awt.params.checking import checked
 from awt.tickets.dense_side import attacked_batches, kernel_views, partition, seen_batches
 from awt.tickets.method import Method, Needs, as_method, find, threat_of
@@ -54,13 +55,16 @@ def find_ticket(
         method's options say.
       seed: of all random choices.
       watch: what is told of progress, keeps checkpoints and may stop the search.
-      options: the method's own, as in `tickets.recipes` of params.yaml.
+      options: the method's own, as in `tickets.recipes` of params.yaml. Where one names another method, as `mask_of`
+        of "shuffled" does, it may be a ticket that you have; a name is found with that method's defaults.
 
     Returns: a Ticket with the mask, the search's curve, and for some methods the `start` of training.
     """
     own, (asked, name) = own_network(network), _method(method)
-    settings: Any = checked(asked.options, plain(options), f"find_ticket({name})")
-    kept = _density(own, 1.0 if density is None and asked.is_dense else density, asked, name)
+    other = next((mask_of(own, value.mask) for value in options.values() if isinstance(value, Ticket)), None)
+    named = {key: "ticket" if isinstance(value, Ticket) else value for key, value in options.items()}
+    settings: Any = checked(asked.options, plain(named), f"find_ticket({name})")
+    kept = _density(own, density, asked, name, other)
     weights = own.initialise(seed) if initial is None else weights_of(own, initial, "initial")
     needs, wanted = asked.needs(settings), checked_threat(threat)
     _check_structure(own, needs, name)
@@ -79,14 +83,15 @@ def find_ticket(
         density=kept,
         seed=seed,
         dataset=dataset,
+        other=other,
         threat=NO_THREAT if looked_at is None or data is None else ball(looked_at, dataset.std),
         watch=watch,
         indices=None if batch is None else partition(len(dataset.train_y), batch, seed),
         **_dense_side(seen, weights, teacher, dataset, looked_at or wanted, settings, needs, seed),
     )
-    if needs.mask_of is not None:
-        other = find_ticket(needs.mask_of, own, data, density, threat, initial=initial, seed=seed)
-        setting = replace(setting, other=other.mask)
+    if needs.mask_of is not None and other is None:
+        other = find_ticket(needs.mask_of, own, data, kept, threat, initial=initial, seed=seed).mask
+        setting = replace(setting, other=other)
     return find(asked, setting, settings)
 
 
@@ -101,7 +106,12 @@ def _method(method: Any) -> tuple[Method, str]:
     return method_of(METHODS.get(method, method)), method
 
 
-def _density(network: Network, density: Any, asked: Method, name: str) -> float:
+def _density(network: Network, density: Any, asked: Method, name: str, other: Masks | None) -> float:
+    """The density that was asked for; without one, that of a ticket which the mask is made of."""
+    if density is None and asked.is_dense:
+        return 1.0
+    if density is None and other is not None:
+        return share_kept(other)
     if isinstance(density, bool) or not isinstance(density, int | float) or not 0 < density <= 1:
         raise InputError(f"density: {density!r}; it should be a number above 0, and 1 at most")
     if asked.is_dense and density != 1:

@@ -114,8 +114,8 @@ def _verify_all(repository: Path, arguments: argparse.Namespace) -> None:
             failed.append(str(error))
             continue
         stores[store.root.resolve()] = store
-    if not edges and not failed:
-        raise InputError("no experiment of this repository has results here: `dvc repro` first")
+    if not edges:
+        raise InputError("; ".join(failed) or "no experiment of this repository has results here: `dvc repro` first")
     for store in stores.values():
         begun = [one for one in known(store) if one.state == "checkpointed"]
         edges[str(store.root)] = [edge for one in begun for edge in check_checkpoints(one.key, one.stage, store)]

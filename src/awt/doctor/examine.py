@@ -17,13 +17,13 @@ from awt.errors import AwtError
 from awt.lineage.repository import find_repository
 from awt.lineage.versions import PACKAGES
 from awt.planning.schedule import slots
-from awt.runtime.code import code_of, named_in
+from awt.runtime.code import code_of
 from awt.runtime.executor import Executor, open_executor
 from awt.runtime.machines import Machine
 from awt.runtime.options import Runtime
 from awt.runtime.store import Store
+from awt.workflows.code import functions_of
 from awt.workflows.experiment import Experiment, experiment
-from awt.workflows.workflow import Workflow
 
 COMPARED = tuple(name for name in PACKAGES if name != "awt")  # nodes get this very code
 
@@ -50,11 +50,13 @@ def examine(node_seconds: float) -> Iterator[Finding]:
     yield from guarded("cluster", lambda: _machines(asked, store, node_seconds))
 
 
-def decisive(workflow: Workflow) -> frozenset[str]:
-    """The packages whose versions are in the keys of a workflow's cells: a node with others refuses to compute them."""
-    drivers = {name for stage in workflow.stages for name in (stage.run, stage.foresee)}
-    named = {name for stage in workflow.stages for module in code_of([stage.run]).modules for name in named_in(module)}
-    return frozenset(code_of(named - drivers).distributions)
+def decisive(asked: Experiment) -> frozenset[str]:
+    """The packages whose versions are in the keys of an experiment's cells: a node with others refuses the cells."""
+    stages, values = asked.workflow.stages, asked.workflow.effective(asked.params)
+    drivers = {name for stage in stages for name in (stage.run, stage.foresee)}
+    return frozenset(
+        code_of({name for stage in stages for name in functions_of(stage, values)} - drivers).distributions
+    )
 
 
 def _machines(asked: Experiment | None, store: Store | None, node_seconds: float) -> Iterator[Finding]:
@@ -98,7 +100,7 @@ def _nodes(
     asked: Experiment | None, store: Store | None, use_gpus: bool, seconds: float
 ) -> Generator[Finding, None, list[Machine]]:
     """Findings on every node; returns what they offer to cells."""
-    in_keys: Collection[str] = decisive(asked.workflow) if asked else NUMERIC_PACKAGES
+    in_keys: Collection[str] = decisive(asked) if asked else NUMERIC_PACKAGES
     packages = sorted({*COMPARED, *in_keys})
     own = look(packages)
     with _marked(store) as place:

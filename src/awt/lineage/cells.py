@@ -1,5 +1,6 @@
 """The cells behind a result: what run records and the store say of them, and which came from which."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -122,15 +123,16 @@ class Cells:
         return [other for other in earlier if other.tags and _is_part(other.tags, one.tags)]
 
     def graph(self, some: list[Made]) -> Graph:
-        """Cells and what they came from, named by what they do and numbered by their labels, so that two such graphs can
-        be compared."""
+        """Cells and what they came from, named by what they do and numbered by their labels, so that two such graphs
+        can be compared."""
         nodes: dict[str, Node] = {}
         parents: dict[str, tuple[str, ...]] = {}
         roles: dict[str, str] = {}
+        numbers: Counter[str] = Counter()
         behind = self.behind(some) or some
         for one in sorted(behind, key=lambda one: one.label):
-            same = sum(_role(other) == _role(one) for other in behind if other.key in roles)
-            roles[one.key] = _role(one) + (f" {same + 1}" if same else "")
+            numbers[_role(one)] += 1
+            roles[one.key] = f"{_role(one)} {numbers[_role(one)]}"
         for one in behind:
             role = roles[one.key]
             before, own = [], _facts(role, one)
@@ -178,5 +180,5 @@ def _facts(role: str, one: Made) -> dict[str, Node]:
         f"{role}: {name}": Node(kind, value, f"{name} of {one.label}")
         for kind, named in values
         for name, value in named.items()
-        if one.entry
+        if one.entry and value is not None
     }

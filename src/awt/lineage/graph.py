@@ -31,11 +31,11 @@ class Graph:
         return _reach(name, self.children())
 
     def children(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = {name: [] for name in self.nodes}
+        children: dict[str, list[str]] = {name: [] for name in self.nodes}
         for name, parents in self.parents.items():
             for parent in parents:
-                found[parent].append(name)
-        return {name: tuple(children) for name, children in found.items()}
+                children[parent].append(name)
+        return {name: tuple(others) for name, others in children.items()}
 
     def part(self, names: Iterable[str]) -> "Graph":
         """The graph of some nodes."""
@@ -47,17 +47,17 @@ class Graph:
 
     def heights(self) -> dict[str, int]:
         """The longest way from each node down to one that nothing came from: the largest are nearest to raw data."""
-        children, found = self.children(), dict[str, int]()
+        children, heights = self.children(), dict[str, int]()
         for name in self.nodes:
             waiting = [name]
             while waiting:
-                open_children = [child for child in children[waiting[-1]] if child not in found]
+                open_children = [child for child in children[waiting[-1]] if child not in heights]
                 if open_children:
                     waiting.append(open_children[0])
                     continue
                 last = waiting.pop()
-                found[last] = 1 + max((found[child] for child in children[last]), default=-1)
-        return found
+                heights[last] = 1 + max((heights[child] for child in children[last]), default=-1)
+        return heights
 
 
 def _reach(name: str, onward: Mapping[str, tuple[str, ...]]) -> set[str]:
@@ -91,8 +91,8 @@ class Difference(NamedTuple):
 def difference(one: Graph, other: Graph) -> Difference:
     """What differs between two graphs, by the nodes' names."""
     names = {name for name in {*one.nodes, *other.nodes} if _content(one, name) != _content(other, name)}
-    found = [graph.heights() for graph in (one, other)]
-    heights = {name: max(each.get(name, -1) for each in found) for name in names}
+    own_heights = [graph.heights() for graph in (one, other)]
+    heights = {name: max(each.get(name, -1) for each in own_heights) for name in names}
     causes = {name for name in names if not names & (one.upstream(name) | other.upstream(name))}
     top = max((heights[name] for name in causes), default=0)
 

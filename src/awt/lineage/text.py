@@ -29,16 +29,15 @@ def sections(told: dict[str, Any]) -> list[Section]:
 
 
 def headline(told: dict[str, Any]) -> str:
-    """What was asked for, and where it lies."""
     joint = " = " if told["kind"] == "number" else ": "
     return told["target"] + ("" if told["value"] is None else f"{joint}{told['value']}")
 
 
 def place(told: dict[str, Any]) -> list[str]:
-    file = told["file"]
-    return (
-        [f"in {', '.join([file['path'], *(f'{n} {file[n]}' for n in ('sha256', 'md5') if file[n])])}"] if file else []
-    )
+    """In which file it is."""
+    file = told["file"] or {}
+    hashes = [f"{name} {file[name]}" for name in ("sha256", "md5") if file.get(name)]
+    return [f"in {', '.join([file['path'], *hashes])}"] if file else []
 
 
 def text(told: dict[str, Any]) -> str:

@@ -11,10 +11,10 @@ PACKAGES = (
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide results."""
-    found = {"python": platform.python_version()}
+    here = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            here[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            here[name] = "absent"
+    return here

@@ -191,11 +191,13 @@ def _top(name: str) -> tuple[Path, ...]:
 
 
 def _is_installed_in(path: Path, name: str) -> bool:
-    """Whether a distribution put a top-level module where it is; the links of editable installs lie elsewhere."""
+    """Whether Python or a distribution put a top-level module where it is; the links of editable installs lie
+    elsewhere."""
     providers = _providers().get(name, ())
     folder = path.parent.parent if path.name == "__init__.py" else path.parent
     places = [str(importlib.metadata.distribution(one).locate_file("")) for one in providers]
     places += [sysconfig.get_path(kind) for kind in ("purelib", "platlib") if providers]
+    places += [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]  # has more than stdlib_module_names
     return any(Path(place).resolve() == folder.resolve() for place in places)
 
 

@@ -23,16 +23,20 @@ def settle(asked: Experiment) -> dict[str, bytes]:
 
 
 def stage_code(stage: Stage, effective: Mapping[str, Any]) -> dict[str, object]:
-    """The code of a stage: its driver's, that of the cells' functions that the driver names, and that which the
-    stage's parameters name; and the numeric settings that every cell has."""
-    functions = {stage.run}
+    """The code of a stage, its driver's and its cells'; and the numeric settings that every cell has."""
+    functions = {stage.run} | functions_of(stage, effective)
+    return {**code_of(functions).as_json(), "jax": dict(JAX_SETTINGS)}
+
+
+def functions_of(stage: Stage, effective: Mapping[str, Any]) -> set[str]:
+    """The functions of cells that a stage's driver names, and the code that the stage's parameters name."""
+    functions = {
+        name for key in stage.params for name in references(value_at(effective, key)) if is_own(name.partition(":")[0])
+    }
     for module in code_of([stage.run]).modules:
         if not module.endswith(".registry"):  # whose strings are choices of users, which parameters name
             functions |= named_in(module)
-    named = {
-        name for key in stage.params for name in references(value_at(effective, key)) if is_own(name.partition(":")[0])
-    }
-    return {**code_of(functions | named).as_json(), "jax": dict(JAX_SETTINGS)}
+    return functions
 
 
 def value_at(values: Mapping[str, Any], key: str) -> Any:

@@ -20,7 +20,7 @@ from awt.tickets.setting import Setting, Ticket
 
 THREAT = awt.Threat(eps=0.05)
 ATTACK = {"steps": 1}
-QUICK = {"epochs": 1, "batch": 12, "attack": ATTACK, "score_batches": 2, "rounds": 1, "mask_of": "magnitude"}
+QUICK = {"epochs": 1, "batch": 12, "attack": ATTACK, "score_batches": 2, "rounds": 1, "mask_of": "random"}
 
 
 def quick(name, **changes):
@@ -103,7 +103,8 @@ def test_points_that_are_no_pictures(dataset):
 
 @pytest.mark.parametrize("name", ["random", "magnitude"])
 def test_methods_that_look_at_no_data_do_without(name, mlp, dataset):
-    assert_same(awt.find_ticket(name, mlp, density=0.3).mask, awt.find_ticket(name, mlp, dataset, 0.3).mask)
+    with_data = awt.find_ticket(name, mlp, dataset, 0.3, **quick(name))
+    assert_same(awt.find_ticket(name, mlp, density=0.3).mask, with_data.mask)
 
 
 def test_weights_and_teachers_of_one_s_own(mlp, dataset, random_weights):
@@ -111,8 +112,22 @@ def test_weights_and_teachers_of_one_s_own(mlp, dataset, random_weights):
     largest = {name: jnp.abs(layer["kernel"]) for name, layer in initial.items()}
     expected = select(largest, jnp.asarray([total_kept(mlp.kernel_shapes, 0.3)]))
     assert_same(awt.find_ticket("magnitude", mlp, density=0.3, initial=initial).mask, expected)
-    taught = awt.find_ticket("magnitude", mlp, dataset, 0.3, initial=teacher, teacher=initial, weights="teacher")
+    given = {"initial": teacher, "teacher": initial}
+    taught = awt.find_ticket("magnitude", mlp, dataset, 0.3, weights="teacher", batch=12, **given)
     assert_same(taught.mask, expected)
+
+
+def test_tickets_of_tickets(mlp, dataset):
+    """A method that takes after another's mask takes a ticket, or has it found."""
+    snip = awt.find_ticket("snip", mlp, dataset, 0.3, THREAT, **quick("snip"))
+    counts = {name: int(kept.sum()) for name, kept in snip.mask.items()}
+    shuffled = awt.find_ticket("shuffled", mlp, seed=1, mask_of=snip).mask
+    assert_same(shuffled, awt.shuffle(snip.mask, seed=1))
+    for density in (None, awt.density(snip.mask)):
+        random = awt.find_ticket("random", mlp, density=density, layer_counts_of=snip).mask
+        assert {name: int(kept.sum()) for name, kept in random.items()} == counts
+    by_name = awt.find_ticket("shuffled", mlp, density=0.3, mask_of="magnitude").mask
+    assert_same(by_name, awt.shuffle(awt.find_ticket("magnitude", mlp, density=0.3).mask))
 
 
 @options

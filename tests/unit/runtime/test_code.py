@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -236,6 +237,7 @@ def test_whose_a_module_is(write):
     write({"package/__init__": "", "package/inner": ""}, mine="")
     assert all(map(is_own, ("mine", "package", "package.inner", "awt", "awt.tickets.awt")))
     assert not any(map(is_own, ("os", "sys", "json.decoder", "numpy", "jax.numpy", "pytest", "nowhere", "mine.deeper")))
+    assert not is_own(sysconfig._get_sysconfigdata_name())  # one of Python's, though not among its names of modules
 
 
 def test_a_user_s_module_may_have_the_name_of_none_that_is_installed(write):

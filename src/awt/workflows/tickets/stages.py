@@ -15,7 +15,7 @@ KERNEL = Stage(
     "kernel",
     "Per initialisation, the teacher and what every mask search shares; a tiled Gram matrix.",
     "awt.workflows.tickets.kernel:kernel",
-    params=("seeds", "model", "threat", "kernel", "tickets"),
+    params=("seeds", "model", "threat", "kernel", "tickets.recipes"),
     reads=("artifacts/data",),
     outs=("artifacts/initial", "artifacts/dense_side", "artifacts/gram"),
 )
