@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from awt.data import Dataset, decode, prepare
+from awt.data.dataset import Dataset, decode
+from awt.data.options import Data
+from awt.data.prepare import prepare
 from awt.kernels.exact import tangent_kernel
 from awt.kernels.infinite import infinite_kernels
-from awt.models.zoo import build
-from awt.params import Model, load
+from awt.models.architecture import Model, build
+from awt.models.registry import resolved
 from awt.report import canvas
 
 PROJECT = Path(__file__).parents[1]
@@ -27,7 +29,7 @@ LOOKS = {"mean over classes": canvas.look("awt"), "class by class": canvas.look(
 
 def distances(dataset: Dataset, width: int) -> dict[str, np.ndarray]:
     """Relative Frobenius distances of the kernel at initialisation from its limit, by seed."""
-    network = build(Model.of({"name": "mlp", "widths": [width, width], "init": "ntk"}), dataset)
+    network = build(resolved(Model(name="mlp", widths=(width, width), init="ntk")), dataset)
     x = jnp.asarray(dataset.train_x[:POINTS])
     limit = infinite_kernels(network, x).ntk
     kernel = jax.jit(lambda weights: tangent_kernel(network, weights, x, x))
@@ -70,8 +72,7 @@ def figure(found: dict[int, dict[str, np.ndarray]]) -> Figure:
 
 
 def main() -> None:
-    params = load(PROJECT / "params.yaml")
-    dataset = decode(prepare(params.data, PROJECT)["dataset.npz"], "dataset.npz")
+    dataset = decode(prepare(Data(), PROJECT)["dataset.npz"], "dataset.npz")
     found = {width: distances(dataset, width) for width in WIDTHS}
     (PROJECT / "docs" / "infinite_width.png").write_bytes(canvas.png(figure(found)))
 

@@ -6,7 +6,7 @@ python docs/search_distances.py
 from pathlib import Path
 
 from awt.artifacts import read_csv
-from awt.report import diagnostics
+from awt.workflows.tickets.reporting import diagnostics
 
 PROJECT = Path(__file__).parents[1]
 

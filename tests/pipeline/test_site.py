@@ -12,6 +12,12 @@ from awt.artifacts import read_csv
 SITE = (sys.executable, "-c", "from awt.commands.main import main; main()", "site")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
+FLOW = """
+from awt.params.common import Common
+from awt.workflows.workflow import Workflow
+WORKFLOW = Workflow("flow", Common, ())
+"""
+
 # in the page before its own script: what goes wrong; after it: a choice of method, and what is then to be seen
 CATCH = "<script>window.faults = []; window.onerror = message => window.faults.push(message);</script>"
 CHOOSE = """<script>
@@ -47,6 +53,23 @@ def test_every_row_of_every_experiment_is_there_and_links_lead_to_files(site):
     inner = (folder / "default" / "report" / "index.html").read_text()
     for link in re.findall(r'href="(\.\./[^"]*)"', inner):
         assert (folder / "default" / "report" / link).is_file()
+
+
+def test_an_experiment_of_another_workflow_is_a_link_to_its_page(site):
+    """What its results mean, only the workflow knows."""
+    workspace, folder = site
+    before = (folder / "index.html").read_text()
+    other = workspace.path / "pipelines" / "flow"
+    (other / "report").mkdir(parents=True)
+    (other / "report" / "index.html").write_text("<p>It runs.</p>")
+    (other / "params.yaml").write_text("root: ../..\nworkflow: flow:WORKFLOW\n")
+    (other / "flow.py").write_text(FLOW)
+    done = workspace.command(*SITE)
+    assert done.returncode == 0, done.stderr
+    page = (folder / "index.html").read_text()
+    assert page.count("<tr data-experiment=") == before.count("<tr data-experiment=")
+    assert '<a href="flow/report/index.html">flow</a>' in page
+    assert (folder / "flow" / "report" / "index.html").read_text() == "<p>It runs.</p>"
 
 
 def test_made_again_it_is_the_same(site):

@@ -4,9 +4,9 @@ L = target distance + γ² kernel distance + β‖m⊙w‖², minimised over stu
 mask becomes the largest |w|. As published, with the dense network at its initial weights θ₀, the distances are
 (1/N)‖f(θ₀, X̃₀) − f(m⊙w, X̃ˢ)‖² and (1/N²)‖Θ₀(X, X̃₀) − Θˢ(X, X̃ˢ)‖²_F, X̃ˢ attacking the current student. A teacher
 trained a little way takes the place of θ₀, there and as the student's first weights; the ticket still trains from θ₀.
-With `rewind_rounds` the student starts as the ticket will, at θ₀ under the teacher's largest weights, and again after each
-round, at the end of which weights are dropped: those are kept that the ticket itself learns to use, not those that are
-left of the teacher.
+With `rewind_rounds` the student starts as the ticket will, at θ₀ under the teacher's largest weights, and again after
+each round, at the end of which weights are dropped: those are kept that the ticket itself learns to use, not those that
+are left of the teacher.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class Program:
 
 
 class Student(NamedTuple):
-    """The state of a options."""
+    """The state of a search."""
 
     weights: Weights
     optimiser: Any

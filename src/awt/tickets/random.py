@@ -1,4 +1,4 @@
-"""A random mask: the honest floor under every method; with `layer_counts_of`, at the layer densities of another method's mask."""
+"""A random mask: the honest floor under every method; with `layer_counts_of`, at another method's layer densities."""
 
 from awt.options import options
 from awt.tickets.masks import layer_counts, select, uniform

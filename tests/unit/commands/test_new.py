@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from awt.params.reading import read_file
 from awt.workflows.experiment import experiment
@@ -77,7 +78,7 @@ def test_from_another_experiment_and_from_anywhere(repository, awt, monkeypatch,
 def test_the_base_may_change_later(repository, awt):
     awt("new", "mine", "--from", "pipelines/other")
     base = repository / "pipelines" / "other" / "params.yaml"
-    base.write_text(base.read_text().replace("seeds: [0, 1, 2]", "seeds: [7]"))
+    YAML(typ="safe", pure=True).dump(read_file(base) | {"seeds": [7]}, base)
     assert experiment(repository / "pipelines" / "mine").params.seeds == (7,)
 
 
