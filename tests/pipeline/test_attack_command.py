@@ -81,6 +81,29 @@ def test_another_threat_and_suite_once(workspace):
         }
 
 
+OWN = """
+from dataclasses import dataclass
+from awt.attacks.pgd import Pgd
+
+@dataclass(frozen=True)
+class Short(Pgd):
+    steps: int = 3
+
+def shorter():
+    return Pgd(steps=2)
+"""
+
+
+@pytest.mark.parametrize("name", ["own:Short", "own:shorter"])
+def test_an_attack_of_one_s_own(workspace, name):
+    (workspace.folder / "own.py").write_text(OWN)
+    first, second = (found(workspace, *TICKET, "--suite", name, "--points", "40") for _ in range(2))
+    assert [row["name"] for row in first["attacks"]] == [name]
+    assert first["attacks"][0]["broken"] > 0
+    assert (first["cells"], second["cells"]) == ({"computed": 1, "reused": 0}, {"computed": 0, "reused": 1})
+    assert second["attacks"] == first["attacks"]
+
+
 def test_a_network_that_hides_its_gradients_is_not_believed(workspace):
     """Outputs so large that the loss is flat in single precision."""
     weights = read_npz(workspace.folder / FILE)

@@ -69,9 +69,9 @@ def ntk(
     network, weights = function_of(f, params)
     if shape not in get_args(Shape):
         raise InputError(f"shape: {shape!r}; it should be one of {', '.join(get_args(Shape))}")
-    rows = _points(x, "x")
+    rows = _points(network, x, "x")
     classes = answers(network, weights, rows)
-    columns = rows if other is None else _points(other, "other")
+    columns = rows if other is None else _points(network, other, "other")
     if columns.shape[1:] != rows.shape[1:]:
         raise InputError(f"other: points of shape {list(columns.shape[1:])}; those of x have {list(rows.shape[1:])}")
     subject = Masked(network, weights, mask_of(network, mask), projected)
@@ -138,9 +138,9 @@ def ntk_product(
       f, params, x, mask, projected: as in `ntk`.
     """
     network, weights = function_of(f, params)
-    rows = _points(x, "x")
+    rows = _points(network, x, "x")
     classes = answers(network, weights, rows)
-    columns = rows if other is None else _points(other, "other")
+    columns = rows if other is None else _points(network, other, "other")
     along = np.asarray(vector, np.float32)
     if along.shape != (len(columns), classes):
         raise InputError(
@@ -159,7 +159,10 @@ def ntk_product(
     return np.concatenate(product)[: len(rows)]
 
 
-def _points(x: ArrayLike, name: str) -> np.ndarray:
+def _points(network: Network, x: ArrayLike, name: str) -> np.ndarray:
+    """Images for awt's own networks; of other functions, what they take."""
+    if not isinstance(network, Wrapped):
+        return images(network, x, name)[1]
     points = np.asarray(x)
     if points.ndim < 1 or not points.size:
         raise InputError(f"{name}: shape {list(points.shape)}; it should be points, [n, …]")

@@ -48,6 +48,10 @@ def network(
     asked = {"name": name, "widths": list(widths or ()), "init": init}
     model = checked(Model, plain(asked), "network")
     check(model, section="")
+    if data is not None and not isinstance(data, Dataset):
+        raise InputError(
+            f"data: {type(data).__name__}; it should be a data set of awt.dataset, or none: say shape, classes, mean, std"
+        )
     described = data if data is not None else _described(shape, classes, mean, std)
     height, width, _ = described.shape
     least = 2 ** architecture(resolved(model).name).halvings

@@ -64,7 +64,7 @@ def find_ticket(
     other = next((mask_of(own, value.mask) for value in options.values() if isinstance(value, Ticket)), None)
     named = {key: "ticket" if isinstance(value, Ticket) else value for key, value in options.items()}
     settings: Any = checked(asked.options, plain(named), f"find_ticket({name})")
-    kept = _density(own, density, asked, name, other)
+    kept = _density(own, plain(density), asked, name, other)
     weights = own.initialise(seed) if initial is None else weights_of(own, initial, "initial")
     needs, wanted = asked.needs(settings), checked_threat(threat)
     _check_structure(own, needs, name)

@@ -57,7 +57,8 @@ def resolved(name: str, changes: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     fields = {field.name for field in dataclasses.fields(asked)} if dataclasses.is_dataclass(asked) else set()
     named = {"name": name} if "name" in fields and name in ATTACKS else {}
     made = make(known.attack, {**known.settings, **named, **changes})
-    return known.attack, dataclasses.asdict(made) if dataclasses.is_dataclass(made) else dict(changes)
+    # a function takes what was asked for, whatever it makes of it
+    return known.attack, dataclasses.asdict(made) if fields and dataclasses.is_dataclass(made) else dict(changes)
 
 
 def check(names: tuple[str, ...], changes: Mapping[str, Mapping[str, Any]], section: str = "evaluate.") -> None:

@@ -79,7 +79,7 @@ def test_attacks_are_the_pipeline_s(mlp, dataset, dataset_npz, model, random_wei
     outcome = awt.attack(mlp, weights, x, y, THREAT, "quick", settings=changes, seed=2, batch=batch)
     np.testing.assert_array_equal(outcome.by, expected["by"])
     np.testing.assert_allclose(outcome.size, expected["size"], atol=1e-6)
-    assert {0} <= set(outcome.by) | {0}
+    assert (outcome.by >= 0).any()
 
 
 def test_functions_are_attacked_as_networks_are(mlp, dataset, random_weights):
@@ -112,21 +112,21 @@ def test_standard_deviations_are_the_network_s(mlp, dataset, random_weights):
 
 def test_accuracies_are_shares_with_intervals(mlp, dataset, random_weights):
     weights, x, y = random_weights(mlp), dataset.test_x, dataset.test_y
-    found = awt.evaluate(mlp, weights, x, y, THREAT, ("fgsm", "pgd20"), sanity_points=0)
+    result = awt.evaluate(mlp, weights, x, y, THREAT, ("fgsm", "pgd20"), sanity_points=0)
     right = np.asarray(mlp.apply(weights, x).argmax(axis=1) == y)
-    assert found.natural == (right.mean(), *wilson(int(right.sum()), len(y)))
+    assert result.natural == (right.mean(), *wilson(int(right.sum()), len(y)))
     for suite in ("fgsm", "pgd20"):
         standing = awt.attack(mlp, weights, x, y, THREAT, suite).by == STANDING
-        assert found.robust[suite] == (standing.mean(), *wilson(int(standing.sum()), len(y)))
-    assert str(found).startswith(f"natural {right.mean():.1%} (")
+        assert result.robust[suite] == (standing.mean(), *wilson(int(standing.sum()), len(y)))
+    assert str(result).startswith(f"natural {right.mean():.1%} (")
 
 
 def test_signs_of_a_network_that_is_only_hard_to_attack(dataset, mlp, dataset_npz, model, random_weights):
     weights, x, y = random_weights(mlp), dataset.test_x, dataset.test_y
     soft = jax.jit(lambda weights, x: jax.nn.softmax(mlp.apply(weights, x)))
-    found = awt.evaluate(soft, weights, x, y, THREAT, "fgsm", sanity_points=12)
-    assert "outputs are probabilities" in found.flags
-    assert "not to be believed: outputs are probabilities" in str(found)
+    result = awt.evaluate(soft, weights, x, y, THREAT, "fgsm", sanity_points=12)
+    assert "outputs are probabilities" in result.flags
+    assert "not to be believed: outputs are probabilities" in str(result)
     params = {"model": model("mlp"), "threat": as_json(THREAT), "seed": 0, "points": 12}
     inputs = {"dataset": dataset_npz, "model": encode_weights(weights)}
     seen = decode_json(check(params, inputs, UNWATCHED)["sanity.json"], "sanity.json")

@@ -41,6 +41,11 @@ def test_names_that_are_not_there():
     assert set(awt.__all__) <= set(dir(awt))
 
 
+def test_names_are_called_as_what_they_stand_for():
+    """The code behind a name is found by it: awt.runtime.code."""
+    assert all(reference.endswith(f":{name}") for name, reference in awt._NAMES.items())
+
+
 @pytest.mark.parametrize("name", [name for name in awt.__all__ if name != "__version__"])
 def test_every_name_says_what_it_is(name):
     first, *_ = getattr(awt, name).__doc__.splitlines()

@@ -101,6 +101,14 @@ def test_points_of_any_shape(points):
     np.testing.assert_allclose(kernel, np.array([[3, 2], [2, 5]])[:, :, None, None] * np.eye(3))
 
 
+def test_bytes_are_pixels(mlp):
+    """To awt's own networks; other functions get what they are given."""
+    x = np.random.default_rng(0).integers(0, 256, (3, 4, 4, 1)).astype(np.uint8)
+    weights = mlp.initialise(0)
+    np.testing.assert_array_equal(awt.ntk(mlp, weights, x), awt.ntk(mlp, weights, x.astype(np.float32) / 255))
+    close(awt.ntk(lambda w, x: mlp.apply(w, x / 255), weights, x), awt.ntk(mlp, weights, x))
+
+
 @pytest.mark.parametrize("batch", [3, 256])
 @pytest.mark.parametrize("own", [True, False])
 def test_products_are_those_of_the_matrix(mlp, random_mask, points, own, batch):
@@ -169,8 +177,10 @@ def test_blocks_are_as_large_as_memory_allows(mlp, wrapped_mlp, monkeypatch, poi
         ({"f": 3}, "f: int is neither a network nor a function"),
         ({"params": {"dense1": 0}}, "params: they should be as network.initialise"),
         ({"x": np.zeros((2, 5, 5, 1), np.float32)}, r"x: the network takes no points of shape \[5, 5, 1\]"),
-        ({"x": np.zeros((0, 4, 4, 1))}, r"x: shape \[0, 4, 4, 1\]; it should be points"),
-        ({"other": np.zeros((2, 5))}, r"other: points of shape \[5\]; those of x have \[4, 4, 1\]"),
+        ({"x": np.zeros((0, 4, 4, 1))}, r"x: float64 \[0, 4, 4, 1\]; it should be floating numbers \(or uint8\)"),
+        ({"x": np.zeros((3, 16))}, r"x: shape \[3, 16\]; the network takes images"),
+        ({"f": lambda params, x: x, "x": np.zeros(0)}, r"x: shape \[0\]; it should be points"),
+        ({"other": np.zeros((2, 5, 4, 1))}, r"other: points of shape \[5, 4, 1\]; those of x have \[4, 4, 1\]"),
         ({"shape": "trac"}, "shape: 'trac'; it should be one of full, trace, diagonal"),
         ({"shape": "diagonal", "other": np.zeros((3, 4, 4, 1))}, "other: 3 points; with shape 'diagonal' as many"),
         ({"batch": 0}, "batch: 0; it should be a whole number"),

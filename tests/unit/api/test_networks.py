@@ -35,6 +35,7 @@ def test_published_widths_and_normalisation(name, shape, layers):
         (("mlp",), "widths: mlp has no published ones"),
         (("cnn", (3, 4)), "widths: those of cnn are 3 numbers"),
         (("mlp", (0,)), "network: widths.0: input should be greater than or equal to 1"),
+        (("mlp", (5,), (1, 2)), "data: tuple; it should be a data set of awt.dataset"),
         (("mlp", (5,), None, {"shape": (28, 28)}), r"shape: \(28, 28\); it should be \(height, width, channels\)"),
         (("mlp", (5,), None, {"classes": 0}), "classes: 0; it should be a whole number"),
         (("mlp", (5,), None, {"std": [1.0, 2.0]}), r"std: \[1.0, 2.0\]; it should be a number, or one for each"),

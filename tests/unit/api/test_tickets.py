@@ -79,8 +79,8 @@ def test_points_and_labels_are_data(mlp, dataset):
 )
 def test_functions_have_the_tickets_of_networks(name, mlp, wrapped_mlp, dataset):
     """Of the same function, method and seed: what awt does not know of its layers, it does not need."""
-    found = quick(name, epochs=2, estimator="residual", teacher_epochs=1, gamma=0.03, mask_every=2)
-    own, wrapped = (awt.find_ticket(name, one, dataset, 0.3, THREAT, **found) for one in (mlp, wrapped_mlp))
+    asked = quick(name, epochs=2, estimator="residual", teacher_epochs=1, gamma=0.03, mask_every=2)
+    own, wrapped = (awt.find_ticket(name, one, dataset, 0.3, THREAT, **asked) for one in (mlp, wrapped_mlp))
     assert_same(wrapped.mask, own.mask)
     for row, expected in zip(wrapped.curve, own.curve, strict=True):
         np.testing.assert_allclose(list(row.values()), list(expected.values()), rtol=1e-3)

@@ -40,15 +40,15 @@ def run_cell(model, build_network, random_weights, dataset_npz, quiet):
 
 
 def test_says_which_points_were_wrong_and_which_it_broke(run_cell, build_network, random_weights, dataset):
-    _, found = run_cell((3, 15), eps=0.3)
+    _, points = run_cell((3, 15), eps=0.3)
     network = build_network("mlp")
     logits = jax.jit(network.apply)(random_weights(network), dataset.test_x[3:15])
-    np.testing.assert_array_equal(found["point"], np.arange(3, 15))
-    np.testing.assert_array_equal(found["label"], dataset.test_y[3:15])
-    np.testing.assert_array_equal(found["by"] == NATURAL, logits.argmax(axis=-1) != dataset.test_y[3:15])
-    assert (found["by"] == 0).any()
-    assert (found["size"][found["by"] == 0] > 0).all()
-    assert (found["size"] <= 0.3 + 1e-6).all()
+    np.testing.assert_array_equal(points["point"], np.arange(3, 15))
+    np.testing.assert_array_equal(points["label"], dataset.test_y[3:15])
+    np.testing.assert_array_equal(points["by"] == NATURAL, logits.argmax(axis=-1) != dataset.test_y[3:15])
+    assert (points["by"] == 0).any()
+    assert (points["size"][points["by"] == 0] > 0).all()
+    assert (points["size"] <= 0.3 + 1e-6).all()
 
 
 def test_chunks_together_are_the_whole(run_cell):

@@ -48,10 +48,10 @@ def test_a_plan_keeps_to_its_budget(request_of, quiet):
     sides = [roomy["side"]]
     for share in (0.99, 0.5, 0.1, 0.01):
         budget = share * roomy["bytes"]
-        found = planned(plan_cell(request, budget / 2**30), quiet)
-        assert found["bytes"] <= budget
-        assert found["side"] % 8 == 0 or found["side"] < 8
-        sides.append(found["side"])
+        plan = planned(plan_cell(request, budget / 2**30), quiet)
+        assert plan["bytes"] <= budget
+        assert plan["side"] % 8 == 0 or found["side"] < 8
+        sides.append(plan["side"])
     assert sides == sorted(sides, reverse=True)
     assert sides[0] > sides[1] > sides[-1]
 

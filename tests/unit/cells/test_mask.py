@@ -156,9 +156,9 @@ def test_long_searches_killed_again_and_again_end_as_ones_left_alone(
 ):
     params, inputs = search_params(method, epochs=3, anneal_share=0.75), search_inputs()
     undisturbed = find_mask(params, inputs, quiet)
-    found, stops = stopped_again_and_again(lambda context: find_mask(params, inputs, context), 2)
+    files, stops = stopped_again_and_again(lambda context: find_mask(params, inputs, context), 2)
     assert stops >= 2
-    assert found == undisturbed
+    assert files == undisturbed
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,6 @@ def test_stores_a_masked_model_and_its_curve(cell, build_network, random_mask, q
 
 
 def test_a_killed_cell_stores_the_same_bytes(cell, quiet, stopped_again_and_again):
-    found, stops = stopped_again_and_again(lambda context: retrain(*cell, context), 3)
+    files, stops = stopped_again_and_again(lambda context: retrain(*cell, context), 3)
     assert stops >= 1
-    assert found == retrain(*cell, quiet)
+    assert files == retrain(*cell, quiet)

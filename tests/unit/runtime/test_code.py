@@ -228,9 +228,9 @@ def test_an_installed_module_counts_by_its_version(write, tmp_path):
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: optax\nVersion: 0.0.1\n")
     write(mine="import optax")
-    found = code_of(["mine:find"])
-    assert found.distributions["optax"] == "0.0.1"
-    assert set(found.modules) == {"mine"}
+    reached = code_of(["mine:find"])
+    assert reached.distributions["optax"] == "0.0.1"
+    assert set(reached.modules) == {"mine"}
 
 
 def test_whose_a_module_is(write):

@@ -123,14 +123,14 @@ def test_the_service_plans_computes_and_reuses(ask, executor, tmp_path, monkeypa
     requests = [dense, traced]
     first = compute(executor.run, requests, memory_gb=1.0)
     assert executor.stats.reused == 0
-    for found, expected in zip(first, (whole, whole_traced), strict=True):
-        assert found.engine == "exact"
-        assert found.index.side == 3
-        publish(tmp_path / "gram", found.files())
+    for computed, expected in zip(first, (whole, whole_traced), strict=True):
+        assert computed.engine == "exact"
+        assert computed.index.side == 3
+        publish(tmp_path / "gram", computed.files())
         check(Gram(tmp_path / "gram"), expected)
     again = compute(executor.run, requests, memory_gb=1.0)
     assert executor.stats.reused == executor.stats.computed
-    assert [found.files().keys() for found in again] == [found.files().keys() for found in first]
+    assert [computed.files().keys() for found in again] == [found.files().keys() for found in first]
 
 
 def test_too_little_memory_for_a_single_pair_is_told(ask, executor):
