@@ -27,6 +27,7 @@ os.environ["XLA_FLAGS"] = (
 
 PROJECT = Path(__file__).parents[1]
 STAGES = ("code", "prepare", "kernel", "mask", "retrain", "evaluate", "report")
+SCRIPTS = {"code": "settle"}  # those that are not called as their stage: Python has a module `code` of its own
 
 TINY: dict[str, Any] = {
     "seeds": [0],
@@ -155,7 +156,7 @@ class Workspace:
         return done.stdout
 
     def stage(self, name: str) -> subprocess.CompletedProcess[str]:
-        script = os.path.relpath(self.path / "stages" / f"{name}.py", self.folder)
+        script = os.path.relpath(self.path / "stages" / f"{SCRIPTS.get(name, name)}.py", self.folder)
         return self.command(sys.executable, script)
 
     def record(self, stage: str) -> dict[str, Any]:

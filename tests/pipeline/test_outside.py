@@ -24,8 +24,8 @@ def outside(fresh: Callable[[], Any]) -> Any:
     folder = workspace.path / "pipelines" / "powers"
     (folder / "stages").mkdir(parents=True)
     shutil.copy(FLOW, folder / "flow.py")
-    for name in ("code", "powers", "report"):
-        (folder / "stages" / f"{name}.py").write_text(SCRIPT.format(name=name))
+    for script, stage in (("settle", "code"), ("powers", "powers"), ("report", "report")):
+        (folder / "stages" / f"{script}.py").write_text(SCRIPT.format(name=stage))
     (folder / "params.yaml").write_text("root: ../..\nworkflow: flow:WORKFLOW\nnumbers: [2, 3, 5]\nexponent: 4\n")
     write = "from flow import WORKFLOW; from awt.workflows.pipeline import dvc_yaml; "
     write += "print(dvc_yaml(WORKFLOW, scripts='pipelines/powers/stages'), end='')"
@@ -44,7 +44,7 @@ def ran(outside: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def awt(workspace: Any, *words: str) -> subprocess.CompletedProcess[str]:
-    return workspace.command(sys.executable, "-m", "awt.commands.main", *words)
+    return workspace.command(sys.executable, "-c", "from awt.commands.main import main; main()", *words)
 
 
 def test_it_is_small_and_awt_does_not_know_it():

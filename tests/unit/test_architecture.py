@@ -402,3 +402,9 @@ def test_the_lock_file_pins_versions_without_addresses():
     assert all(line.count("==") == 1 and "/" not in line and "@" not in line for line in lines)
     names = {line.split("==")[0].lower() for line in lines}
     assert not names & {"tensorflow", "keras", "tf2jax"}
+
+
+@pytest.mark.parametrize("script", STAGES, ids=lambda path: path.name)
+def test_no_script_takes_the_place_of_a_module_of_python(script):
+    """A script's folder comes first on sys.path: what imports the standard library's module would get the script."""
+    assert script.stem not in sys.stdlib_module_names

@@ -159,6 +159,7 @@ def dataset_of(
 ) -> tuple[Network, Dataset]:
     """Training data as a data set, and the network as one of its images."""
     if isinstance(data, Dataset):
+        answers(network, weights, data.train_x, "data")
         if validation is None:
             return network, data
         _, x, y = _pair(network, weights, validation, "validation", clip)

@@ -50,7 +50,7 @@ def network(
     check(model, section="")
     if data is not None and not isinstance(data, Dataset):
         raise InputError(
-            f"data: {type(data).__name__}; it should be a data set of awt.dataset, or none: say shape, classes, mean, std"
+            f"data: {type(data).__name__}; it should be a data set of awt.dataset; of arrays say shape and classes"
         )
     described = data if data is not None else _described(shape, classes, mean, std)
     height, width, _ = described.shape

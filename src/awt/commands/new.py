@@ -18,7 +18,7 @@ README = """# {name}
 
 What this experiment asks, what it changes against {source}, and what came out of it.
 
-    dvc repro pipelines/{name}/dvc.yaml
+    cd pipelines/{name} && dvc repro dvc.yaml
 """
 
 TEXT = """\

@@ -2,6 +2,7 @@
 
 from awt.workflows.workflow import CODE, EFFECTIVE, Stage, Workflow
 
+# its script is not code.py: scripts come first on sys.path, and Python has a module `code` of its own
 _HEAD = """\
 # The {name} workflow, as awt.workflows.pipeline writes it. The stage `code` runs always: it writes the digest of the
 # code behind every other stage, and the parameters with everything filled in; the others depend on its entries.
@@ -9,7 +10,7 @@ _HEAD = """\
 stages:
   code:
     desc: Write the digest of the code behind each stage, and the effective parameters.
-    cmd: python ${{root}}/{scripts}/code.py
+    cmd: python ${{root}}/{scripts}/settle.py
     always_changed: true
     outs:
       - {code}

@@ -90,6 +90,7 @@ def test_functions_are_attacked_as_networks_are(mlp, dataset, random_weights):
     np.testing.assert_allclose(pictures.moved, expected.moved, atol=1e-5)
 
 
+@pytest.mark.parametrize("foreign", ["flax", "equinox"], indirect=True)
 def test_masks_are_of_what_is_attacked(foreign, dataset, random_mask):
     network = awt.wrap(*foreign)
     mask = random_mask(network)

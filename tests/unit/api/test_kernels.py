@@ -66,10 +66,10 @@ def test_masked_kernels_are_those_of_the_masked_function(foreign, points, random
 
 
 @pytest.mark.parametrize("projected", [True, False])
-def test_kernels_of_networks_too(network, random_weights, random_mask, points, projected):
-    weights, mask, (x, other) = random_weights(network), random_mask(network), points
-    expected = oracle(network, weights, x, other, mask, projected)
-    close(awt.ntk(network, weights, x, other, mask=mask, projected=projected, batch=4), expected)
+def test_kernels_of_networks_too(mlp, random_weights, random_mask, points, projected):
+    weights, mask, (x, other) = random_weights(mlp), random_mask(mlp), points
+    expected = oracle(mlp, weights, x, other, mask, projected)
+    close(awt.ntk(mlp, weights, x, other, mask=mask, projected=projected, batch=4), expected)
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -86,6 +86,7 @@ def test_functions_have_the_tickets_of_networks(name, mlp, wrapped_mlp, dataset)
         np.testing.assert_allclose(list(row.values()), list(expected.values()), rtol=1e-3)
 
 
+@pytest.mark.parametrize("foreign", ["flax", "equinox"], indirect=True)
 def test_functions_of_other_libraries_have_tickets(foreign, dataset):
     """By all that a search does: an attack, probes of the kernel, steps of Adam."""
     network = awt.wrap(*foreign)
@@ -201,6 +202,12 @@ def test_data_that_does_not_fit(mlp, dataset, change, message):
     data = {"x": dataset.train_x, "y": dataset.train_y} | change
     with pytest.raises(InputError, match=message):
         awt.find_ticket("snip", mlp, (data["x"], data["y"]), 0.3, THREAT)
+
+
+def test_a_data_set_that_does_not_fit(dataset):
+    network = awt.network("mlp", (4,), shape=(5, 5, 1), classes=3)
+    with pytest.raises(InputError, match=r"data: the network takes no points of shape \[4, 4, 1\]"):
+        awt.find_ticket("snip", network, dataset, 0.3, THREAT)
 
 
 def test_what_needs_layers_says_so(wrapped_mlp, mlp, dataset):

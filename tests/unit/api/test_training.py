@@ -28,6 +28,7 @@ def test_weights_are_the_pipeline_s_bit_for_bit(mlp, dataset, dataset_npz, model
             np.testing.assert_array_equal(array, expected[f"{layer}/{part}"])
 
 
+@pytest.mark.parametrize("foreign", ["flax", "equinox"], indirect=True)
 def test_what_is_pruned_stays_zero(foreign, dataset, random_mask):
     network = awt.wrap(*foreign)
     mask = random_mask(network)

@@ -50,7 +50,7 @@ def test_a_plan_keeps_to_its_budget(request_of, quiet):
         budget = share * roomy["bytes"]
         plan = planned(plan_cell(request, budget / 2**30), quiet)
         assert plan["bytes"] <= budget
-        assert plan["side"] % 8 == 0 or found["side"] < 8
+        assert plan["side"] % 8 == 0 or plan["side"] < 8
         sides.append(plan["side"])
     assert sides == sorted(sides, reverse=True)
     assert sides[0] > sides[1] > sides[-1]

@@ -14,7 +14,7 @@ EPS = 0.1
 
 def cut(dataset_npz, part, count, quiet):
     files = points_cells.natural({"part": part, "count": count}, {"dataset": dataset_npz}, quiet)
-    return decode_npy(files["x.npy"], "x.npy"), decode_npy(found["y.npy"], "y.npy")
+    return decode_npy(files["x.npy"], "x.npy"), decode_npy(files["y.npy"], "y.npy")
 
 
 @pytest.mark.parametrize(("part", "count"), [("train", 7), ("train", 48), ("validation", 12), ("test", 1)])

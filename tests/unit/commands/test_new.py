@@ -35,7 +35,7 @@ def test_it_differs_from_the_default_experiment_in_nothing(repository, awt):
     assert read_file(folder / "params.yaml") == {"root": "../..", "base": "../.."}
     assert (folder / "dvc.yaml").is_symlink()
     assert (folder / "dvc.yaml").resolve() == (repository / "dvc.yaml").resolve()
-    assert "dvc repro pipelines/mine/dvc.yaml" in (folder / "README.md").read_text()
+    assert "cd pipelines/mine && dvc repro dvc.yaml" in (folder / "README.md").read_text()
 
 
 def effective(folder):
